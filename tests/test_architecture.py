@@ -29,6 +29,7 @@ ROOMS = (
     "scene",
     "datasets",
     "exports",
+    "program",
     "learning",
     "report",
     "viewer",

@@ -43,12 +43,12 @@ class Token(NamedTuple):
 _ESCAPED = r"\\x[0-9a-fA-F]+\\|\\[0-7]+\\|\\[\s\S]"
 _QUOTE = rf"'(?:[^'\\\n]|''|{_ESCAPED})*+"
 _STRING = rf'"(?:[^"\\\n]|""|{_ESCAPED})*+'
-QUOTED = f"{_QUOTE}'"
+QUOTED, STRING = f"{_QUOTE}'", f'{_STRING}"'
 _TOKEN = re.compile(
     rf"""(?:\s+|%[^\n]*|/\*[\s\S]*?\*/)*+
       (?:(?P<word>[^\W\d]\w*)
        |(?P<mark>:-|-->|<=|<-|\\\+|\\=|[=(),;.])
-       |(?P<quoted>{QUOTED}|{_STRING}")
+       |(?P<quoted>{QUOTED}|{STRING})
        |(?P<number>[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?!\w))
        |(?P<open>(?:/\*[\s\S]*|{_QUOTE}|{_STRING})\Z)
        |(?P<end>\Z)

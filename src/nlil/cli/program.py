@@ -1,0 +1,103 @@
+"""nlil program DATA
+
+`task` is what to learn and from what, `target` the name of its predicate; `found` is the program, `report` its figures.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from .session import Bounds, Session, Source
+
+if TYPE_CHECKING:
+    from ..program.bias import Bias
+    from ..program.task import Program, Task
+
+
+def program(
+    session: Session,
+    data: Source,
+    *,
+    target: str | None = None,
+    max_vars: Annotated[int | None, Bounds(1)] = None,
+    max_body: Annotated[int | None, Bounds(1)] = None,
+    max_clauses: Annotated[int | None, Bounds(1)] = None,
+    invent: bool = False,
+    time_limit: str | None = None,
+) -> None:
+    """Find one small logic program that covers all positive examples and no negative one.
+
+    DATA is a folder with bk.pl, exs.pl and perhaps bias.pl, or any other data: its facts of the target are the positive
+    examples, given negatives the negative ones. Without negatives the world is closed. With noise, the program of least
+    description length.
+
+    Args:
+        session: The common options.
+        data: Background and examples.
+        target (P): The predicate to learn.
+        max_vars (N): Most variables of a clause. Default: 6, or what bias.pl says.
+        max_body (N): Most literals of a body. Default: 6, or what bias.pl says.
+        max_clauses (N): Most clauses. Default: 12, or what bias.pl says.
+        invent: Try invented predicates, also where a program without them was found.
+        time_limit (TIME): Stop the search after e.g. 60s.
+    """
+    from ..config import parse_seconds
+    from ..program.induce import induce
+    from ..program.report import document
+    from ..progress import Stop
+
+    began = time.monotonic()
+    stop = Stop(parse_seconds(time_limit) if time_limit is not None else 0.0)
+    given = {"max_vars": max_vars, "max_body": max_body, "max_clauses": max_clauses, "invention": invent or None}
+    task = read_task(session, data, target, {key: value for key, value in given.items() if value is not None})
+    session.notes(f"{task.name}: {note}" for note in task.notes)
+    found = induce(task, stop)
+    report = document(task, found, time.monotonic() - began)
+    session.show(report, *views(task, found, report))
+
+
+def read_task(session: Session, data: str, target: str | None, bounds: dict[str, Any]) -> Task:
+    """Read background and examples; `bounds` override those of a bias file."""
+    from ..program.bias import Bias
+    from ..program.reading import dataset_task, is_ilp_folder, read_folder
+
+    path = Path(data).expanduser()
+    if is_ilp_folder(path):
+        task = read_folder(path, target)
+        return replace(task, bias=bounded(task.bias, bounds))
+    return dataset_task(session.read_data(data, session.seed or 0), target, bounded(Bias(), bounds))
+
+
+def bounded(bias: Bias, bounds: dict[str, Any]) -> Bias:
+    """Return the `bias` with other `bounds`."""
+    return replace(bias, **bounds)
+
+
+def views(task: Task, found: Program, report: dict[str, Any]) -> list[Any]:
+    """Return the program for people: its text, a table of its clauses, test figures, and what it leaves undone."""
+    from rich.text import Text
+
+    from ..logic.figures import number
+    from ..program.report import shortfall
+    from .render import table
+
+    texts = report["clauses"]
+    lines: list[Any] = [Text("\n".join(texts) if texts else "no clauses")]
+    if texts:
+        rows = [(text, adds, clause.size) for text, adds, clause in zip(texts, found.adds, found.clauses)]
+        lines.append(table(("clause", "adds", "size"), rows, None, ("adds", "size")))
+    right = len(task.positives) - len(found.missed), len(task.negatives) - len(found.wrong)
+    least = ", the smallest there is within the bounds" if found.is_least else ""
+    lines.append(
+        Text(
+            f"{right[0]} of {len(task.positives)} positive and {len(found.wrong)} of {len(task.negatives)} negative "
+            f"examples are derived; size {found.size}{least}; {report['seconds']:.1f} s"
+        )
+    )
+    tested = [f"{name} {number(report[f'test_{name}'])}" for name in ("accuracy", "precision", "recall")
+              if report[f"test_{name}"] is not None]  # fmt: skip
+    lines += [Text(f"test examples: {', '.join(tested)}")] if tested else []
+    return [*lines, *map(Text, shortfall(task, found))]

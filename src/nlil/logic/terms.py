@@ -1,0 +1,311 @@
+"""Prolog terms: lists, numbers, operators and clauses as values, and the text of a value.
+
+Rules of nlil have a grammar of their own (syntax.py); this one reads what other systems write: background clauses,
+examples with lists, bias files. A clause is a term too: `a :- b, c.` is ':-'(a, ','(b, c)).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .text import atom_text
+from .tokens import QUOTED, STRING, Fault, begins_variable, unclosed, unquote
+
+LIST, EMPTY = "[|]", "[]"
+INFIX = {
+    ":-": (1200, 1199, 1199), "-->": (1200, 1199, 1199), "::": (1150, 1149, 1149), ";": (1100, 1099, 1100),
+    "->": (1050, 1049, 1050), ",": (1000, 999, 1000),
+    **dict.fromkeys(
+        ("=", "\\=", "==", "\\==", "<", ">", "=<", ">=", "=:=", "=\\=", "is", "=..", "@<", "@>", "@=<", "@>="),
+        (700, 699, 699),
+    ),
+    ":": (200, 199, 200), **dict.fromkeys(("+", "-"), (500, 500, 499)),
+    **dict.fromkeys(("*", "/", "//", "mod", "rem", "div"), (400, 400, 399)),
+    "**": (200, 199, 199), "^": (200, 199, 200),
+}  # fmt: skip
+"""Operator -> its priority, and the largest priority of its left and its right side."""
+PREFIX = {":-": 1199, "\\+": 900, "-": 200, "+": 200, "dynamic": 1150, "discontiguous": 1150}
+MAX_DEPTH = 1_000
+"""Limit of nested terms; the parser is recursive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable by `name`; every `_` gets a name of its own."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """An atom, a number or a string: its `text` without quotes."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text if is_number(self.text) or self.text == EMPTY else atom_text(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Compound:
+    """functor(args)."""
+
+    functor: str
+    args: tuple[Term, ...]
+
+    def __str__(self) -> str:
+        if self.functor == LIST:
+            return _list_text(self)
+        if len(self.args) == 2 and self.functor in INFIX:
+            left, right = (f"({a})" if _is_infix(a) else str(a) for a in self.args)
+            return f"{left}, {right}" if self.functor == "," else f"{left} {self.functor} {right}"
+        if len(self.args) == 1 and self.functor in PREFIX:
+            return f"{self.functor} ({self.args[0]})"
+        return f"{atom_text(self.functor)}({', '.join(_argument(a) for a in self.args)})"
+
+
+Term = Variable | Name | Compound
+
+
+def _is_infix(term: Term) -> bool:
+    return isinstance(term, Compound) and len(term.args) == 2 and term.functor in INFIX and term.functor != ","
+
+
+def _argument(term: Term) -> str:
+    is_pair = isinstance(term, Compound) and term.functor == "," and len(term.args) == 2
+    return f"({term})" if is_pair else str(term)
+
+
+def _list_text(term: Term) -> str:
+    items = []
+    while isinstance(term, Compound) and term.functor == LIST:
+        items.append(_argument(term.args[0]))
+        term = term.args[1]
+    rest = "" if term == Name(EMPTY) else f"|{term}"
+    return f"[{', '.join(items)}{rest}]"
+
+
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+
+
+def is_number(text: str) -> bool:
+    """Return whether `text` is a number."""
+    return _NUMBER.fullmatch(text) is not None
+
+
+def is_ground(term: Term) -> bool:
+    """Return whether `term` has no variables."""
+    match term:
+        case Variable():
+            return False
+        case Compound(_, args):
+            return all(map(is_ground, args))
+        case _:
+            return True
+
+
+def variables(term: Term) -> dict[str, None]:
+    """Return the names of the variables of `term`, in the order of their first occurrences."""
+    match term:
+        case Variable(name):
+            return {name: None}
+        case Compound(_, args):
+            return {name: None for a in args for name in variables(a)}
+        case _:
+            return {}
+
+
+def conjuncts(term: Term) -> list[Term]:
+    """Return the items of a conjunction `term`: a, b, c."""
+    if isinstance(term, Compound) and term.functor == "," and len(term.args) == 2:
+        return [*conjuncts(term.args[0]), *conjuncts(term.args[1])]
+    return [term]
+
+
+class ReadClause(NamedTuple):
+    """A clause as a `term`, the `line` that it begins on, and its `source`."""
+
+    term: Term
+    line: int
+    source: str
+
+
+def read_clauses(text: str) -> Iterator[ReadClause]:
+    """Yield every clause of `text`, each ended by a dot. Raises Fault."""
+    reader = _Reader(text)
+    line, seen = 1, 0
+    while reader.token.kind != "end":
+        begin = reader.token.offset
+        term = reader.term(1200)
+        if not reader.is_mark("."):
+            raise Fault(f"expected '.' at the end of a clause, got {reader.token.shown}", reader.token.offset)
+        end = reader.token.offset
+        line += text.count("\n", seen, begin)
+        seen = begin
+        reader.advance()
+        yield ReadClause(term, line, " ".join(text[begin:end].split()))
+
+
+def read_term(text: str) -> Term:
+    """Parse `text` as one term, without a dot at its end. Raises Fault."""
+    reader = _Reader(text)
+    term = reader.term(1200)
+    if reader.token.kind != "end":
+        raise Fault(f"expected one term, got {reader.token.shown} after it", reader.token.offset)
+    return term
+
+
+class _Token(NamedTuple):
+    kind: str  # name, number, variable, mark, symbol, end
+    text: str
+    offset: int
+    follows_space: bool
+
+    @property
+    def shown(self) -> str:
+        return "the end" if self.kind == "end" else repr(self.text)
+
+
+_TOKEN = re.compile(
+    rf"""(?P<space>(?:\s+|%[^\n]*|/\*[\s\S]*?\*/)*+)
+      (?:(?P<word>[^\W\d]\w*)
+       |(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)
+       |(?P<quoted>{QUOTED}|{STRING})
+       |(?P<end>\Z)
+       |(?P<stop>\.(?=\s|%|\Z))
+       |(?P<mark>[()\[\]|,;!{{}}])
+       |(?P<symbol>[-+*/\\^<>=~:.?@\#&$]+)
+       |(?P<other>[\s\S]))""",
+    re.VERBOSE,
+)
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup or "end"
+        found, offset, spaced = match[kind], match.start(kind), bool(match["space"])
+        if kind == "word":
+            yield _Token("variable" if begins_variable(found) else "name", found, offset, spaced)
+        elif kind == "quoted":
+            yield _Token("name", unquote(found, offset), offset, spaced)
+        elif kind == "stop":
+            yield _Token("mark", ".", offset, spaced)
+        elif found in ("'", '"') or (kind == "symbol" and found.startswith("/*")):
+            raise unclosed(text, offset)
+        elif kind == "other":
+            raise Fault(f"unexpected character {found!r}", offset)
+        else:
+            yield _Token(kind, found, offset, spaced)
+        if kind == "end":
+            return
+
+
+class _Reader:
+    """Reads terms by operator precedence."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = _tokens(text)
+        self._depth = self._anonymous = 0
+        self.token = next(self._tokens)
+
+    def advance(self) -> _Token:
+        before, self.token = self.token, next(self._tokens, self.token)
+        return before
+
+    def is_mark(self, *marks: str) -> bool:
+        return self.token.kind == "mark" and self.token.text in marks
+
+    def _expect(self, mark: str) -> None:
+        if not self.is_mark(mark):
+            raise Fault(f"expected {mark!r}, got {self.token.shown}", self.token.offset)
+        self.advance()
+
+    def term(self, most: int) -> Term:
+        """Read a term of at most this priority."""
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise Fault(f"terms are nested more than {MAX_DEPTH} deep", self.token.offset)
+        left, priority = self._primary(most)
+        while (infix := self._infix()) is not None:
+            of, most_left, most_right = INFIX[infix]
+            if of > most or priority > most_left:
+                break
+            self.advance()
+            if infix == "," and self.is_mark(")"):  # (a,) is a tuple of one in the bias files of Popper
+                break
+            left, priority = Compound(infix, (left, self.term(most_right))), of
+        self._depth -= 1
+        return left
+
+    def _infix(self) -> str | None:
+        text = self.token.text
+        is_operator = self.token.kind in ("symbol", "name") or self.is_mark(",", ";")
+        return text if is_operator and text in INFIX else None
+
+    def _primary(self, most: int) -> tuple[Term, int]:
+        token = self.advance()
+        match token.kind, token.text:
+            case "variable", "_":
+                self._anonymous += 1
+                return Variable(f"_{self._anonymous}"), 0
+            case "variable", name:
+                return Variable(name), 0
+            case "number", text:
+                return Name(text), 0
+            case "mark", "(":
+                inner = self.term(1200)
+                self._expect(")")
+                return inner, 0
+            case "mark", "[":
+                return self._list(), 0
+            case "mark", "!":
+                return Name("!"), 0
+            case "name" | "symbol", text:
+                return self._named(token, most)
+        raise Fault(f"expected a term, got {token.shown}", token.offset)
+
+    def _named(self, token: _Token, most: int) -> tuple[Term, int]:
+        text = token.text
+        if self.is_mark("(") and not self.token.follows_space:
+            self.advance()
+            args = [self.term(999)]
+            while self.is_mark(","):
+                self.advance()
+                args.append(self.term(999))
+            self._expect(")")
+            return Compound(text, tuple(args)), 0
+        if text in "+-" and self.token.kind == "number" and not self.token.follows_space:
+            return Name(("-" if text == "-" else "") + self.advance().text), 0
+        if text in PREFIX and not self._ends():
+            priority = min(PREFIX[text], most)
+            return Compound(text, (self.term(priority),)), priority
+        if token.kind == "symbol" and text not in INFIX:
+            raise Fault(f"unexpected {text!r}", token.offset)
+        return Name(text), 0
+
+    def _ends(self) -> bool:
+        """Whether the next token cannot begin a term, so that an operator stands for itself."""
+        return self.token.kind == "end" or self.is_mark(")", "]", ",", "|", ".") or self._infix() is not None
+
+    def _list(self) -> Term:
+        if self.is_mark("]"):
+            self.advance()
+            return Name(EMPTY)
+        items = [self.term(999)]
+        while self.is_mark(","):
+            self.advance()
+            items.append(self.term(999))
+        rest: Term = Name(EMPTY)
+        if self.is_mark("|"):
+            self.advance()
+            rest = self.term(999)
+        self._expect("]")
+        for item in reversed(items):
+            rest = Compound(LIST, (item, rest))
+        return rest

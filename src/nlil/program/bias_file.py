@@ -1,0 +1,83 @@
+"""bias.pl of Popper: every line is respected, or the first one that cannot be is named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..errors import DataError
+from ..logic.terms import Compound, Name, Term, conjuncts, is_number
+from .bias import Bias
+from .clause import Symbol
+from .source import Source, read_source
+
+SWITCHES = {"enable_recursion": "recursion", "enable_pi": "invention", "allow_singletons": "", "non_datalog": ""}
+"""Lines without arguments, and what they allow; clauses may have singletons anyway."""
+NUMBERS = ("max_vars", "max_body", "max_clauses")
+
+
+@dataclass
+class _Lines:
+    """What the lines of a bias file say, so far."""
+
+    heads: list[Symbol] = field(default_factory=list)
+    body: list[Symbol] = field(default_factory=list)
+    bounds: dict[str, int] = field(default_factory=dict)
+    allowed: set[str] = field(default_factory=set)
+    types: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    directions: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def read_bias(path: Path) -> tuple[Bias, Symbol]:
+    """Return the bias of a file and the predicate to learn."""
+    lines = _Lines()
+    for source in read_source(path):
+        _read(source, lines)
+    if len(lines.heads) != 1:
+        raise DataError(f"expected one head_pred(p, arity), got {len(lines.heads)}", path)
+    target = lines.heads[0]
+    every = [target, *lines.body]
+    if any(symbol == target for symbol in lines.body):
+        lines.allowed.add("recursion")
+    types = {s: lines.types[s.name] for s in every if len(lines.types.get(s.name, ())) == s.arity}
+    ways = {s: _inputs(lines.directions[s.name]) for s in every if len(lines.directions.get(s.name, ())) == s.arity}
+    bias = Bias(
+        body=tuple(dict.fromkeys(lines.body)),
+        recursion="recursion" in lines.allowed,
+        invention="invention" in lines.allowed,
+        tests=False,
+        # Popper asks for types of all predicates or of none.
+        types=types if len(types) == len(every) else {},
+        directions=ways,
+        **lines.bounds,
+    )
+    return bias, target
+
+
+def _inputs(words: tuple[str, ...]) -> tuple[bool, ...]:
+    return tuple(word == "in" for word in words)
+
+
+def _read(source: Source, lines: _Lines) -> None:
+    match source.term:
+        case Name(word) if word in SWITCHES:
+            lines.allowed.add(SWITCHES[word])
+        case Compound("head_pred" | "body_pred" as kind, (Name(name), Name(arity))) if is_number(arity):
+            (lines.heads if kind == "head_pred" else lines.body).append(Symbol(name, int(arity)))
+        case Compound(word, (Name(value),)) if word in NUMBERS and is_number(value):
+            lines.bounds[word] = int(value)
+        case Compound("type", (Name(name), kinds)):
+            lines.types[name] = _words(source, kinds)
+        case Compound("direction", (Name(name), ways)):
+            lines.directions[name] = _words(source, ways)
+        case _:
+            raise source.error(
+                "head_pred, body_pred, max_vars, max_body, max_clauses, type, direction, enable_recursion or enable_pi"
+            )
+
+
+def _words(source: Source, term: Term) -> tuple[str, ...]:
+    found = conjuncts(term)
+    if not all(isinstance(word, Name) for word in found):
+        raise source.error("names in parentheses, as in type(p, (a, b))")
+    return tuple(word.text for word in found if isinstance(word, Name))

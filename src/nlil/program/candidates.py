@@ -1,0 +1,263 @@
+"""Candidate bodies: literals are added one at a time, each body is evaluated on all queries at once.
+
+A body is dropped if it covers no positive example, or if it has the same bindings as one before it: whatever is added
+to both, they stay alike. A literal that covers no positive example, or changes nothing, is not tried again below.
+A literal is added only after those before it in the order of the list, so that a set of literals is made once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.arrays import Longs, Mask
+from ..errors import LimitError
+from .base import Base, Relation, Rows
+from .bias import Bias
+from .clause import AT_LEAST, AT_MOST, BUILT_IN, DIFFERENT, EQUAL, LESS, Clause, Literal, Symbol
+from .joins import Bindings, begin, extend
+
+NEW = 1_000
+"""The first new variable of a literal that is not added yet; the next one is NEW + 1."""
+LOCAL = -1
+"""In place of the type of a variable that is closed inside a negation."""
+MAX_ROWS = 100_000
+"""Limit of the bindings of one body."""
+MOST_CONSTANTS, MOST_THRESHOLDS = 12, 6
+"""Entities and numbers that one variable is compared with: those that occur with most positive examples."""
+
+
+class Language(NamedTuple):
+    """What bodies may have besides atoms: `\\=` (`distinct`), `constants`, comparisons of `numbers`, `negation`."""
+
+    distinct: bool = False
+    constants: bool = False
+    numbers: bool = False
+    negation: bool = False
+
+
+PLAIN = Language()
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """A body with its bindings.
+
+    `types` are those of the variables; `extensions` the literals that can still be added, those that use one of its
+    newest variables last; `covered` says which queries it covers.
+    """
+
+    body: tuple[Literal, ...]
+    bindings: Bindings
+    types: tuple[int, ...]
+    covered: Mask
+    extensions: list[Literal] = field(default_factory=list)
+
+    @property
+    def cost(self) -> int:
+        """The sum of the costs of the literals."""
+        return sum(literal.cost for literal in self.body)
+
+
+class Candidates:
+    """Bodies over the predicates `symbols` for `queries`, tuples of `target`.
+
+    `positive` says which queries a useful body covers at least one of. `language` says what else bodies may have.
+    `num_tried` counts the literals that were evaluated; `was_cut` tells whether a body had too many bindings.
+    """
+
+    def __init__(
+        self,
+        base: Base,
+        target: Symbol,
+        queries: Rows,
+        positive: Mask,
+        symbols: Sequence[Symbol],
+        bias: Bias,
+        language: Language = PLAIN,
+    ) -> None:
+        self.base, self.target, self.queries, self.positive = base, target, queries, positive
+        self.symbols, self.bias, self.language = symbols, bias, language
+        self.num_tried = 0
+        self.was_cut = False
+        self._seen: set[int] = set()
+        self._relations = {symbol: base.relation(symbol) for symbol in symbols}
+
+    def root(self) -> Node:
+        """Return the empty body."""
+        types = self.base.types[self.target]
+        node = Node((), begin(self.queries), types, np.ones(len(self.queries), bool))
+        node.extensions = list(self._new_literals(node, range(len(types))))
+        self._seen.add(hash(((), fingerprint(node.bindings, self.target.arity))))
+        return node
+
+    def grow(self, node: Node) -> Iterator[Node]:
+        """Yield every body with one literal more than `node` that is worth keeping."""
+        if len(node.body) >= self.bias.max_body:
+            return
+        alive: list[tuple[int, Literal]] = []
+        children: list[tuple[int, Node]] = []
+        for i, template in enumerate(node.extensions):
+            literal = _renumbered(template, len(node.types))
+            if any(a >= self.bias.max_vars for a in literal.args):
+                continue
+            self.num_tried += 1
+            child = self._child(node, literal)
+            if child is None:
+                continue
+            alive.append((i, template))
+            if child is not node:
+                children.append((i, child))
+        for i, child in children:
+            inherited = [t for j, t in alive if j > i or (j == i and _has_new(t))]
+            fresh = range(len(node.types), len(child.types))
+            child.extensions = [*inherited, *self._new_literals(child, fresh)]
+            yield child
+
+    def _child(self, node: Node, literal: Literal) -> Node | None:
+        """Return the body with the literal; `node` if it is like one before it; None if the literal is of no use."""
+        try:
+            bindings = extend(node.bindings, literal, self.base, self._relation(literal.symbol), MAX_ROWS)
+        except LimitError:
+            self.was_cut = True
+            return None
+        body = (*node.body, literal)
+        is_test = len(bindings.columns) == len(node.bindings.columns)
+        if is_test and len(bindings) == len(node.bindings) and self._standing(body) == self._standing(node.body):
+            return None
+        covered = np.zeros(len(self.queries), bool)
+        covered[bindings.owner] = True
+        if not (covered & self.positive).any():
+            return None
+        mark = hash((self._standing(body), fingerprint(bindings, self.target.arity)))
+        if mark in self._seen:
+            return node
+        self._seen.add(mark)
+        return Node(body, bindings, self._types(node.types, literal), covered)
+
+    def _standing(self, body: Sequence[Literal]) -> tuple[int, ...]:
+        """Return which head variables an atom binds, and whether the directions allow the body as it is."""
+        arity = self.target.arity
+        atoms = (b for b in body if not b.negated and (b.symbol == EQUAL or b.symbol not in BUILT_IN))
+        bound = sorted({v for literal in atoms for v in literal.variables if v < arity})
+        if not self.bias.directions:
+            return tuple(bound)
+        head = Literal(self.target, tuple(range(arity)))
+        return (*bound, -1 if self.bias.in_order(Clause(head, tuple(body))) is None else -2)
+
+    def _relation(self, symbol: Symbol) -> Relation:
+        found = self._relations.get(symbol)
+        return self.base.relation(symbol) if found is None else found
+
+    def _types(self, types: tuple[int, ...], literal: Literal) -> tuple[int, ...]:
+        """Return the types of the variables after the literal is added."""
+        added = list(types)
+        for i, argument in enumerate(literal.args):
+            if argument >= len(added):
+                added.append(LOCAL if literal.negated else self.base.types[literal.symbol][i])
+        return tuple(added)
+
+    def _new_literals(self, node: Node, fresh: Iterable[int]) -> Iterator[Literal]:
+        """Yield the literals that use one of the variables `fresh`, with new variables as NEW, NEW + 1, ..."""
+        fresh = frozenset(v for v in fresh if node.types[v] != LOCAL)
+        if not fresh:
+            return
+        for symbol in self.symbols:
+            yield from self._atoms(node, symbol, fresh, negated=False)
+        pairs = [
+            (a, b) for b in sorted(fresh) for a in range(b) if node.types[a] == node.types[b] and node.types[a] != LOCAL
+        ]
+        if self.language.distinct:
+            yield from (Literal(DIFFERENT, pair) for pair in pairs)
+        if self.language.numbers:
+            numeric = [v for v in sorted(fresh) if self._is_numeric(node, v)]
+            yield from (Literal(LESS, p) for a, b in pairs if b in numeric for p in ((a, b), (b, a)))
+            yield from (literal for v in numeric for literal in self._thresholds(node, v))
+        if self.language.constants:
+            for v in sorted(fresh):
+                yield from self._equations(node, v)
+        if self.language.negation:
+            for symbol in self.symbols:
+                yield from self._atoms(node, symbol, fresh, negated=True)
+
+    def _atoms(self, node: Node, symbol: Symbol, fresh: frozenset[int], negated: bool) -> Iterator[Literal]:
+        types = self.base.types.get(symbol)
+        if types is None:
+            return
+        choices = [[v for v, t in enumerate(node.types) if t == of] + [NEW] for of in types]
+        for args in product(*choices):
+            if not fresh.intersection(args):
+                continue
+            new = iter(range(NEW, NEW + symbol.arity))
+            yield Literal(symbol, tuple(next(new) if a == NEW else a for a in args), negated)
+
+    def _is_numeric(self, node: Node, variable: int) -> bool:
+        domain = self.base.domains.get(node.types[variable])
+        return domain is not None and bool(np.isfinite(self.base.numbers[domain]).all())
+
+    def _frequent(self, node: Node, variable: int, most: int) -> Longs:
+        """Return the values of a variable that occur with most positive examples."""
+        column = node.bindings.columns[variable]
+        assert column is not None
+        mine = self.positive[node.bindings.owner]
+        pairs = np.unique(np.column_stack((column[mine], node.bindings.owner[mine])), axis=0)
+        values, counts = np.unique(pairs[:, 0], return_counts=True)
+        return values[np.argsort(-counts, kind="stable")[:most]]
+
+    def _equations(self, node: Node, variable: int) -> Iterator[Literal]:
+        extra = self._entity_cost(node, variable)
+        for value in self._frequent(node, variable, MOST_CONSTANTS).tolist():
+            yield Literal(EQUAL, (variable, ~value), extra=extra)
+
+    def _entity_cost(self, node: Node, variable: int) -> int:
+        """Return what it costs to name an entity of this type: a literal is worth about 4 bits."""
+        domain = self.base.domains[node.types[variable]]
+        return round(math.log2(len(domain)) / 4)
+
+    def _thresholds(self, node: Node, variable: int) -> Iterator[Literal]:
+        values = self._frequent(node, variable, len(self.base.names))
+        numbers = np.argsort(self.base.numbers[values], kind="stable")
+        places = np.unique(np.linspace(0, len(values) - 1, MOST_THRESHOLDS).astype(int))
+        for value in values[numbers[places]].tolist():
+            yield Literal(AT_MOST, (variable, ~value), extra=1)
+            yield Literal(AT_LEAST, (variable, ~value), extra=1)
+
+
+def _has_new(template: Literal) -> bool:
+    return any(a >= NEW for a in template.args)
+
+
+def _renumbered(template: Literal, num_vars: int) -> Literal:
+    """Return the literal with its new variables numbered from `num_vars` on."""
+    if not _has_new(template):
+        return template
+    args = tuple(a - NEW + num_vars if a >= NEW else a for a in template.args)
+    return Literal(template.symbol, args, template.negated)
+
+
+def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    values = (values ^ (values >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
+    return values ^ (values >> np.uint64(29))
+
+
+def fingerprint(bindings: Bindings, arity: int) -> int:
+    """Return a number that bindings share if they are the same up to the order of rows and of body variables.
+
+    The first `arity` columns follow from the owner and are left out.
+    """
+    owner = _mixed(bindings.owner.astype(np.uint64) + np.uint64(1))
+    signed = []
+    for column in bindings.columns[arity:]:
+        if column is not None:
+            mixed = _mixed(column.astype(np.uint64) + np.uint64(0x51ED27))
+            signed.append((int(_mixed(mixed ^ owner).sum()), mixed))
+    signed.sort(key=lambda pair: pair[0])
+    for _, mixed in signed:
+        owner = _mixed(owner * np.uint64(0xD6E8FEB86659FD93) + mixed)
+    return hash((len(signed), len(owner), int(owner.sum())))

@@ -1,0 +1,156 @@
+"""What a program derives: its least fixpoint, stratum by stratum, where negation needs it, semi-naive inside each.
+
+Nothing here looks at examples or searches: this is the check that the search is held to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from ..errors import LimitError, RuleError
+from .base import Base, Relation, Rows, unique_rows
+from .clause import BUILT_IN, Clause, Literal, Symbol, substituted
+from .joins import NOTHING, Bindings, extend
+
+MAX_FACTS = 5_000_000
+"""Limit of the facts that a program may derive, and of the rows of one join."""
+
+
+def derive(base: Base, clauses: Sequence[Clause], most: int = MAX_FACTS) -> dict[Symbol, Rows]:
+    """Return every fact of the least fixpoint, by predicate of a head.
+
+    Facts of `base` with the predicate of a head count as given. More than `most` facts raise LimitError; negation in a
+    cycle raises RuleError.
+    """
+    clauses = [substituted(clause) for clause in clauses]
+    known = dict(base.relations)
+    heads = {clause.head.symbol for clause in clauses}
+    for symbol in heads:
+        known.setdefault(symbol, Relation(np.zeros((0, symbol.arity), np.int64), base.num_entities))
+    for level in strata(clauses):
+        _fill([c for c in clauses if c.head.symbol in level], level, known, base, most)
+    return {symbol: known[symbol].rows for symbol in heads}
+
+
+def strata(clauses: Iterable[Clause]) -> list[frozenset[Symbol]]:
+    """Return the predicates of the heads, in groups: what a group negates is complete before it."""
+    clauses = list(clauses)
+    level = {clause.head.symbol: 0 for clause in clauses}
+    for _ in range(len(level) + 1):
+        changed = False
+        for clause in clauses:
+            used = [level[b.symbol] + b.negated for b in clause.body if b.symbol in level]
+            least = max(used, default=0)
+            if least > level[clause.head.symbol]:
+                level[clause.head.symbol], changed = least, True
+        if not changed:
+            return [frozenset(s for s in level if level[s] == n) for n in sorted({*level.values()})]
+    worst = max(level, key=lambda symbol: (level[symbol], symbol))
+    raise RuleError(f"{worst} depends on its own negation; a program must be stratified")
+
+
+def _fill(
+    clauses: Sequence[Clause], own: frozenset[Symbol], known: dict[Symbol, Relation], base: Base, most: int
+) -> None:
+    """Add to `known` what the clauses of one stratum derive; `own` are the predicates of their heads."""
+    empty = {symbol: np.zeros((0, symbol.arity), np.int64) for symbol in own}
+    first = {symbol: [known[symbol].rows] for symbol in own}
+    for clause in clauses:
+        if not any(literal.symbol in own for literal in clause.body):
+            first[clause.head.symbol].append(_heads(clause, known, base, most))
+    new = {symbol: unique_rows(np.concatenate(parts)) for symbol, parts in first.items()}
+    for symbol in own:
+        known[symbol] = Relation(empty[symbol], base.num_entities)
+    while any(len(rows) for rows in new.values()):
+        before = {symbol: known[symbol] for symbol in own}
+        for symbol, rows in new.items():
+            known[symbol] = Relation(np.concatenate((known[symbol].rows, rows)), base.num_entities)
+        if sum(len(known[symbol]) for symbol in own) > most:
+            raise LimitError(f"the program derives more than {most:,} facts")
+        fresh = {symbol: Relation(rows, base.num_entities) for symbol, rows in new.items()}
+        found: dict[Symbol, list[Rows]] = {symbol: [empty[symbol]] for symbol in own}
+        for clause in clauses:
+            for place, literal in enumerate(clause.body):
+                if literal.symbol in own and len(fresh[literal.symbol]):
+                    found[clause.head.symbol].append(_heads(clause, known, base, most, place, fresh, before))
+        new = {symbol: _without(unique_rows(np.concatenate(found[symbol])), known[symbol]) for symbol in own}
+
+
+def _without(rows: Rows, known: Relation) -> Rows:
+    if not len(rows) or not rows.shape[1]:
+        return rows[: 0 if len(known) else None]
+    return rows[~known.contains(list(rows.T), tuple(range(rows.shape[1])))]
+
+
+def _heads(
+    clause: Clause,
+    known: Mapping[Symbol, Relation],
+    base: Base,
+    most: int,
+    place: int | None = None,
+    fresh: Mapping[Symbol, Relation] | None = None,
+    before: Mapping[Symbol, Relation] | None = None,
+) -> Rows:
+    """Return the tuples that a clause derives.
+
+    With `place`, the literal there uses new facts only, `fresh`, and those in front of it only facts from `before`.
+    """
+    bindings: Bindings = NOTHING
+    for i in _order(clause, place):
+        literal = clause.body[i]
+        relation = known.get(literal.symbol)
+        if i == place and fresh is not None:
+            relation = fresh[literal.symbol]
+        elif place is not None and before is not None and i < place and literal.symbol in before:
+            relation = before[literal.symbol]
+        if relation is None:
+            relation = Relation(np.zeros((0, literal.symbol.arity), np.int64), base.num_entities)
+        bindings = extend(bindings, literal, base, relation, most)
+        if not len(bindings):
+            return np.zeros((0, clause.head.symbol.arity), np.int64)
+    columns = [bindings.values(a) for a in clause.head.args]
+    if any(column is None for column in columns):
+        raise RuleError(f"a variable of the head {clause.head.symbol} does not occur in its body")
+    if not columns:
+        return np.zeros((1, 0), np.int64)
+    return unique_rows(np.column_stack([c for c in columns if c is not None]))
+
+
+def _order(clause: Clause, place: int | None) -> list[int]:
+    """Return the order to join in: new facts first, then literals with bound variables, tests as soon as possible."""
+    bound: set[int] = set()
+    left, order = dict(enumerate(clause.body)), []
+    outside = {i: _shared(clause, i) for i in left}
+
+    def take(i: int) -> None:
+        bound.update(left.pop(i).variables)
+        order.append(i)
+
+    if place is not None:
+        take(place)
+    while left:
+        tests = [i for i, b in left.items() if _is_test(b) and outside[i] <= bound]
+        joins = [i for i, b in left.items() if not _is_test(b)]
+        if not tests and not joins:
+            raise RuleError("a comparison or a negation has variables that no other literal of its body binds")
+        if tests:
+            order.append(tests[0])
+            left.pop(tests[0])
+        else:
+            take(max(joins, key=lambda i: (len(bound.intersection(left[i].variables)) > 0, -len(left[i].args), -i)))
+    return order
+
+
+def _is_test(literal: Literal) -> bool:
+    return literal.negated or literal.symbol in BUILT_IN
+
+
+def _shared(clause: Clause, place: int) -> set[int]:
+    """Return the variables of a literal that occur elsewhere in the clause too, all of them if it is built in."""
+    literal = clause.body[place]
+    if literal.symbol in BUILT_IN:
+        return {*literal.variables}
+    others = {v for i, b in enumerate(clause.body) if i != place for v in b.variables}
+    return {*literal.variables} & (others | {*clause.head.variables})

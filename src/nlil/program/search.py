@@ -1,0 +1,270 @@
+"""The search for the smallest program that covers all positive examples and no negative one.
+
+Bodies grow by cost. After each cost, the consistent bodies so far compete in a cheapest cover, alone and together with
+recursive clauses. It ends where nothing cheaper can follow, or where its effort is spent; effort is counted in literals
+that were evaluated, so that the result does not depend on the machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+import numpy as np
+
+from ..data.arrays import Mask
+from ..errors import LimitError
+from ..progress import Stop
+from .base import Rows
+from .bias import Bias
+from .candidates import PLAIN, Candidates, Language, Node
+from .clause import BUILT_IN, EQUAL, Clause, Literal
+from .cover import cheapest_cover
+from .recursion import (
+    MAX_GOALS,
+    Examples,
+    Follower,
+    Goals,
+    Recursive,
+    consequences,
+    follow_all,
+    mark_of,
+    packed,
+    recursive_literals,
+    unpacked,
+)
+from .task import Task, solves
+
+INFINITE = 1 << 30
+MAX_TRIED = 60_000
+"""Literals that are evaluated before the search gives up."""
+MORE_TRIED = 4_000
+"""Literals that are evaluated at most to shorten a program, or as many as it took to find it if that is more."""
+RECURSION_COST = 2
+"""What a recursive program costs besides its literals, so that of two alike the one without recursion wins."""
+MAX_RECURSIVE, MAX_PAIRS = 150, 400
+"""Recursive clauses that are tried alone and in pairs."""
+MAX_BASE_LITERALS, MAX_BASES = 3, 3_000
+"""Literals of the clauses that a recursion ends with, and how many of them are tried."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A program that covers all positive examples and no negative one: its `clauses` and `cost`.
+
+    `is_least`: no choice of the clauses that were found is cheaper.
+    """
+
+    clauses: tuple[Clause, ...]
+    cost: int
+    is_least: bool
+
+
+@dataclass(eq=False)
+class Search:
+    """One search: the examples of a `task`, what bodies may have, and the best program so far.
+
+    `language` is what bodies may have besides atoms; `most` the cost that a program must stay below; `max_tried` the
+    effort. `stop` ends it early. `num_tried` literals were evaluated; `was_cut`: not all that could have been.
+    """
+
+    task: Task
+    language: Language = PLAIN
+    most: int = INFINITE
+    max_tried: int = MAX_TRIED
+    stop: Stop = field(default_factory=Stop)
+    best: Found | None = None
+    num_tried: int = 0
+    was_cut: bool = False
+
+    def __post_init__(self) -> None:
+        self.queries = np.concatenate((self.task.positives, self.task.negatives))
+        self.num_positive = len(self.task.positives)
+        self.positive = np.arange(len(self.queries)) < self.num_positive
+        self.head = Literal(self.task.target, tuple(range(self.task.target.arity)))
+        self.all_positive = (1 << self.num_positive) - 1
+        self.consistent: list[tuple[Clause, int]] = []
+        self.all_nodes: list[tuple[Clause, Mask]] = []
+        self.recursive: dict[int, tuple[Clause, Node]] = {}
+
+    def run(self) -> Found | None:
+        """Search, and return the best program."""
+        task = self.task
+        candidates = self._candidates(self.queries, self.positive, task.bias)
+        examples = Examples(self.queries, self.num_positive, task.base.num_entities)
+        root = candidates.root()
+        levels: dict[int, list[Node]] = {0: [root]}
+        allowance = self.max_tried
+        for cost in range(self._most_cost() + 1):
+            for node in levels.pop(cost, []):
+                if candidates.num_tried > allowance or self.stop():
+                    self.was_cut = True
+                    break
+                self._recurse(node, examples)
+                for child in candidates.grow(node):
+                    if self._keep(child):
+                        levels.setdefault(child.cost, []).append(child)
+            had = self.best is not None
+            self._solve(cost + 1)
+            self.num_tried = candidates.num_tried
+            if self.best is not None and not had:
+                allowance = min(self.max_tried, max(2 * candidates.num_tried, candidates.num_tried + MORE_TRIED))
+            if self.was_cut or not levels or (self.best is not None and cost + 3 > self.best.cost):
+                break
+        self.was_cut |= candidates.was_cut
+        return self.best
+
+    def _most_cost(self) -> int:
+        return 2 * self.task.bias.max_body
+
+    def _candidates(self, queries: Rows, positive: Mask, bias: Bias) -> Candidates:
+        task = self.task
+        return Candidates(task.base, task.target, queries, positive, task.symbols, bias, self.language)
+
+    def _keep(self, node: Node) -> bool:
+        """Note a body that is consistent; return whether its extensions are of interest."""
+        clause = Clause(self.head, node.body)
+        allowed = self._allowed(clause)
+        if allowed is not None:
+            self.all_nodes.append((allowed, node.covered))
+        if node.covered[self.num_positive :].any():
+            return True
+        if allowed is None:
+            return True  # an input may still be bound
+        self.consistent.append((allowed, _bits(node.covered[: self.num_positive])))
+        return False
+
+    def _allowed(self, clause: Clause) -> Clause | None:
+        """Return the clause in an order that runs; None if the bias forbids it or a head variable is free."""
+        atoms = (b for b in clause.body if not b.negated and (b.symbol == EQUAL or b.symbol not in BUILT_IN))
+        used = {v for literal in atoms for v in literal.variables}
+        if not used.issuperset(clause.head.args):
+            return None
+        return self.task.bias.in_order(clause)
+
+    # recursion --------------------------------------------------------------------------------------
+
+    def _recurse(self, node: Node, examples: Examples) -> None:
+        """Note the recursive clauses that a body gives, unless a negative example leads to a positive one."""
+        bias, task = self.task.bias, self.task
+        if not bias.recursion or len(node.body) >= bias.max_body:
+            return
+        for literal in recursive_literals(task.target, node.types, task.base.types[task.target]):
+            clause = self._allowed(Clause(self.head, (*node.body, literal)))
+            if clause is None:
+                continue
+            owner, keys, labels = examples.steps(node, literal)
+            positive = owner < self.num_positive
+            if (labels[~positive] > 0).any() or not (labels[positive] >= 0).any():
+                continue
+            mark = mark_of(owner, [keys])
+            if mark not in self.recursive:
+                self.recursive[mark] = (clause, node)
+
+    def _solve(self, body_cost: int) -> None:
+        """Improve the best program with the clauses so far, whose bodies cost up to `body_cost`."""
+        most = self.most if self.best is None else min(self.most, self.best.cost)
+        costs, masks = [c.cost for c, _ in self.consistent], [m for _, m in self.consistent]
+        cover = cheapest_cover(costs, masks, self.all_positive, most, self.task.bias.max_clauses)
+        if cover is not None:
+            clauses = tuple(self.consistent[i][0] for i in cover.chosen)
+            self.best = Found(clauses, cover.cost, cover.is_least)
+            most = cover.cost
+        if self.recursive and self.task.bias.max_clauses > 1:
+            self._solve_recursive(most)
+
+    def _solve_recursive(self, most: int) -> None:
+        """Try recursive clauses, alone and in pairs, with every clause that they may end with."""
+        steps, goals = self._followed(most)
+        if not steps:
+            return
+        bases, holds = self._bases(goals, most)
+        if not bases:
+            return
+        covers = packed(holds)
+        for chosen in _choices(steps):
+            cost = sum(one.clause.cost for one in chosen) + RECURSION_COST
+            if cost + 2 >= most or len(chosen) >= self.task.bias.max_clauses:
+                continue
+            found = unpacked(consequences(covers, chosen), len(bases))[:, : len(self.queries)]
+            right = np.flatnonzero(~found[:, self.num_positive :].any(axis=1))
+            covered = found[right][:, : self.num_positive]
+            if not covered.any(axis=0).all():
+                continue
+            masks = [_bits(mask) for mask in covered]
+            costs = [bases[i].cost for i in right]
+            room = self.task.bias.max_clauses - len(chosen)
+            cover = cheapest_cover(costs, masks, self.all_positive, most - cost, room)
+            if cover is None:
+                continue
+            clauses = (*(bases[right[i]] for i in cover.chosen), *(one.clause for one in chosen))
+            if solves(self.task, clauses):  # not all goals were followed if there were too many
+                most = cover.cost + cost
+                self.best = Found(clauses, most, cover.is_least)
+
+    def _followed(self, most: int) -> tuple[list[Recursive], Goals]:
+        """Return the recursive clauses that lead no negative example to a positive one, over shared goals."""
+        base, shared = self.task.base, Goals(self.queries, self.task.base.num_entities)
+        kept: list[Follower] = []
+        for clause, node in sorted(self.recursive.values(), key=lambda pair: pair[0].cost):
+            if clause.cost + 2 + RECURSION_COST >= most or len(kept) >= MAX_RECURSIVE or len(shared) > MAX_GOALS:
+                break
+            alone = Follower(clause, base, Goals(self.queries, base.num_entities), node)
+            try:
+                follow_all([alone])
+            except LimitError:
+                self.was_cut = True
+                continue
+            if not self._misleads(alone.steps):
+                kept.append(Follower(clause, base, shared, node))
+        try:
+            follow_all(kept)
+        except LimitError:
+            self.was_cut = True
+        return [one.steps for one in kept], shared
+
+    def _misleads(self, steps: Recursive) -> bool:
+        """Return whether a negative example follows from the positive ones."""
+        count = 1 + max(len(self.queries) - 1, int(steps.subgoals.max(initial=0)), int(steps.source.max(initial=0)))
+        positive = np.zeros((count, 1), np.uint64)
+        positive[: self.num_positive] = 1
+        return bool(consequences(positive, [steps])[self.num_positive : len(self.queries)].any())
+
+    def _bases(self, goals: Goals, most: int) -> tuple[list[Clause], list[Mask]]:
+        """Return clauses without recursion, and which goals each covers; none covers a negative example."""
+        rows = goals.rows
+        negative = np.zeros(len(rows), bool)
+        negative[self.num_positive : len(self.queries)] = True
+        bias = replace(self.task.bias, max_body=min(MAX_BASE_LITERALS, self.task.bias.max_body))
+        candidates = self._candidates(rows, ~negative, bias)
+        bases: list[Clause] = []
+        holds: list[Mask] = []
+        level = [candidates.root()]
+        while level and len(bases) < MAX_BASES:
+            following: list[Node] = []
+            for node in level:
+                for child in candidates.grow(node):
+                    clause = self._allowed(Clause(self.head, child.body))
+                    if clause is not None and clause.cost + 2 < most and not child.covered[negative].any():
+                        bases.append(clause)
+                        holds.append(child.covered)
+                    if child.cost + 4 < most:
+                        following.append(child)
+                if len(bases) >= MAX_BASES or candidates.num_tried > MAX_TRIED // 4:
+                    self.was_cut = True
+                    return bases, holds
+            level = following
+        return bases, holds
+
+
+def _choices(steps: Sequence[Recursive]) -> Iterator[tuple[Recursive, ...]]:
+    """Yield the recursive clauses alone, then in pairs."""
+    yield from ((one,) for one in steps)
+    few = steps[: int((2 * MAX_PAIRS) ** 0.5) + 1]
+    yield from combinations(few, 2)
+
+
+def _bits(mask: Mask) -> int:
+    """Return a mask as the bits of one number."""
+    return int.from_bytes(np.packbits(mask, bitorder="little").tobytes(), "little")

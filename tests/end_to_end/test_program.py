@@ -1,0 +1,70 @@
+"""nlil program on Popper folders: the text, the table, JSON, test examples, and refusals."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from commandline import Nlil
+from ilp import GRANDPARENT, examples, folder, numbers
+
+EVEN = examples("even", [(i,) for i in range(0, 12, 2)], [(i,) for i in range(1, 12, 2)])
+
+
+def test_a_folder_in_a_program_out(nlil_command: Nlil, tmp_path: Path) -> None:
+    outcome = nlil_command("program", str(folder(tmp_path / "gp", **GRANDPARENT)))
+    assert outcome.code == 0
+    assert "gp(X, Y) :- mother(X, Z1), father(Z1, Y)." in outcome.out
+    assert "5 of 5 positive and 0 of 5 negative examples are derived; size 9" in outcome.out
+
+
+def test_json_and_test_examples(nlil_command: Nlil, tmp_path: Path) -> None:
+    tests = examples("even", [(12,), (18,)], [(13,), (19,)])
+    found = nlil_command("program", str(folder(tmp_path / "even", numbers(20), EVEN, test=tests)), "--json").json
+    assert found["clauses"] == ["even(X) :- zero(X).", "even(X) :- succ(Z1, X), succ(Z2, Z1), even(Z2)."]
+    assert found["solved"] is True
+    assert (found["positives"], found["negatives"]) == (6, 6)
+    assert found["test_accuracy"] == found["test_precision"] == found["test_recall"] == 1.0
+    assert found["seconds"] > 0
+
+
+@pytest.mark.parametrize("seed", ["0", "1", "7"])
+def test_the_same_for_every_seed(nlil_command: Nlil, tmp_path: Path, seed: str) -> None:
+    data = str(folder(tmp_path / "even", numbers(12), EVEN))
+    assert nlil_command("program", data, "--json", "--seed", seed).json["clauses"][0] == "even(X) :- zero(X)."
+
+
+def test_bounds_of_the_command_line(nlil_command: Nlil, tmp_path: Path) -> None:
+    outcome = nlil_command("program", str(folder(tmp_path / "gp", **GRANDPARENT)), "--max-body", "1")
+    assert outcome.code == 0
+    assert "5 positive examples are not derived: gp(ann, dan)" in outcome.out
+    assert "max_body=1" in outcome.out
+
+
+def test_facts_of_a_data_set(nlil_command: Nlil) -> None:
+    found = nlil_command("program", "even:20", "--json", "--target", "even").json
+    assert found["solved"]
+    assert found["closed_world"]
+
+
+def test_refusals(nlil_command: Nlil, tmp_path: Path) -> None:
+    data = folder(tmp_path / "gp", **GRANDPARENT)
+    assert "unknown target 'nobody'" in nlil_command("program", str(data), "--target", "nobody").complaint
+    (data / "bias.pl").write_text("head_pred(gp, 2).\nmagic.\n")
+    assert "bias.pl:2: expected head_pred" in nlil_command("program", str(data)).complaint
+    assert "choose one with --target" in nlil_command("program", "kin", "--quiet").complaint
+
+
+def test_it_starts_without_torch(tmp_path: Path) -> None:
+    data = folder(tmp_path / "gp", **GRANDPARENT)
+    code = f"""
+import sys
+from nlil.cli.main import run
+run(["program", {str(data)!r}, "--quiet"])
+print([m for m in ("torch", "numba", "pyarrow", "scipy", "pandas") if m in sys.modules], file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"

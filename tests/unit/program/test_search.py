@@ -1,0 +1,186 @@
+"""Small programs are found, and found to be the smallest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ilp import GRANDPARENT, examples, folder, numbers
+from nlil.errors import DataError, NlilError
+from nlil.program.induce import induce
+from nlil.program.reading import read_folder
+from nlil.program.report import shortfall
+from nlil.program.task import Program, Task
+
+
+def solve(place: Path) -> tuple[Task, Program]:
+    task = read_folder(place)
+    return task, induce(task)
+
+
+def test_several_clauses(tmp_path: Path) -> None:
+    task, program = solve(folder(tmp_path, **GRANDPARENT))
+    assert set(program.texts(task)) == {
+        "gp(X, Y) :- mother(X, Z1), mother(Z1, Y).",
+        "gp(X, Y) :- mother(X, Z1), father(Z1, Y).",
+        "gp(X, Y) :- father(X, Z1), father(Z1, Y).",
+    }
+    assert program.is_solved
+    assert program.is_least
+    assert program.size == 9
+    assert sum(program.adds) == 5
+
+
+def test_recursion_without_labelled_sub_goals(tmp_path: Path) -> None:
+    """Neither 0 nor any other sub-goal of the examples is an example."""
+    exs = examples("even", [(10,), (6,)], [(9,), (7,), (3,)])
+    task, program = solve(folder(tmp_path, numbers(12), exs))
+    assert program.texts(task) == [
+        "even(X) :- zero(X).",
+        "even(X) :- succ(Z1, X), succ(Z2, Z1), even(Z2).",
+    ]
+    assert program.is_solved
+
+
+def test_two_recursive_clauses(tmp_path: Path) -> None:
+    """Connected in any direction: both recursive clauses are needed."""
+    bk = "edge(a, b). edge(c, b). edge(c, d). edge(e, d). edge(k, l). edge(m, l)."
+    left, right = "abcde", "klm"
+    joined = [(x, y) for part in (left, right) for x in part for y in part if x != y]
+    apart = [(x, y) for x in left for y in right] + [(y, x) for x in left for y in right]
+    _, program = solve(folder(tmp_path, bk, examples("joined", joined, apart)))
+    assert program.is_solved
+    assert any(clause.is_recursive() for clause in program.clauses)
+    assert len(program.clauses) <= 4
+
+
+def test_closed_world(tmp_path: Path) -> None:
+    bk = "edge(a, b). edge(b, c). edge(c, d)."
+    task, program = solve(folder(tmp_path, bk, examples("back", [("b", "a"), ("c", "b"), ("d", "c")], [])))
+    assert program.texts(task) == ["back(X, Y) :- edge(Y, X)."]
+    assert task.closed_world
+    assert len(task.negatives) == 13
+    assert any("no negative examples" in note for note in task.notes)
+
+
+def test_inequality_only_where_needed(tmp_path: Path) -> None:
+    """Two children: at i there are edges to i + 1, and for every third i to i + 4 too."""
+    edges = [(i, (i + 1) % 24) for i in range(24)] + [(i, (i + 4) % 24) for i in range(0, 24, 3)]
+    bk = "".join(f"edge({a}, {b}). " for a, b in edges)
+    two, one = [(i,) for i in range(0, 24, 3)], [(i,) for i in range(24) if i % 3]
+    task, program = solve(folder(tmp_path, bk, examples("two", two, one)))
+    assert program.texts(task) == ["two(X) :- edge(X, Z1), edge(X, Z2), Z1 \\= Z2."]
+
+
+def test_entities_and_numbers(tmp_path: Path) -> None:
+    bk = "".join(f"age(p{i}, {i}). lives(p{i}, {'rome' if i % 2 else 'oslo'}).\n" for i in range(20))
+    adults = [(f"p{i}",) for i in range(8, 20)]
+    task, program = solve(folder(tmp_path / "old", bk, examples("old", adults, [(f"p{i}",) for i in range(8)])))
+    assert program.texts(task) == ["old(X) :- age(X, Z1), Z1 >= 8."]
+    romans = [(f"p{i}",) for i in range(1, 20, 2)]
+    others = [(f"p{i}",) for i in range(0, 20, 2)]
+    task, program = solve(folder(tmp_path / "roman", bk, examples("roman", romans, others)))
+    assert program.texts(task) == ["roman(X) :- lives(X, rome)."]
+
+
+def test_negation_last(tmp_path: Path) -> None:
+    bk = "".join(f"bird(b{i}).\n" for i in range(12)) + "penguin(b0). penguin(b1). penguin(b2). fish(f). penguin(f)."
+    flying = [(f"b{i}",) for i in range(3, 12)]
+    task, program = solve(folder(tmp_path, bk, examples("flies", flying, [("b0",), ("b1",), ("b2",), ("f",)])))
+    assert program.texts(task) == ["flies(X) :- bird(X), \\+ penguin(X)."]
+
+
+def test_three_arguments(tmp_path: Path) -> None:
+    bk = "move(a, b, t1). move(b, c, t2). move(c, a, t3). next(t1, t2). next(t2, t3)."
+    exs = examples("then", [("a", "c", "t2"), ("b", "a", "t3")], [("a", "c", "t1"), ("c", "a", "t3"), ("a", "a", "t2")])
+    task, program = solve(folder(tmp_path, bk, exs))
+    assert program.is_solved
+    assert program.texts(task)[0].startswith("then(X, Y, U) :- ")
+
+
+def test_invented_predicate(tmp_path: Path) -> None:
+    """Cycles of two, three and four nodes: one closure says it shorter than three clauses."""
+    rings = [[f"{name}{i}" for i in range(size)] for name, size in zip("uvwx", (2, 3, 4, 5))]
+    edges = [(a, b) for ring in rings for a, b in zip(ring, [*ring[1:], ring[0]])]
+    paths = [(f"p{i}", f"p{i + 1}") for i in range(7)] + [("p7", "u0"), ("w1", "q0"), ("q0", "q1")]
+    bk = "".join(f"edge({a}, {b}). " for a, b in edges + paths)
+    on = [(node,) for ring in rings for node in ring]
+    off = [(f"p{i}",) for i in range(8)] + [("q0",), ("q1",)]
+    task, program = solve(folder(tmp_path, bk, examples("cyclic", on, off)))
+    assert program.texts(task) == [
+        "cyclic(X) :- inv1(X, X).",
+        "inv1(X, Y) :- edge(X, Y).",
+        "inv1(X, Y) :- edge(X, Z1), inv1(Z1, Y).",
+    ]
+
+
+def test_noise_is_not_explained(tmp_path: Path) -> None:
+    """One wrong label of 40: the clause that explains the others is better than a list."""
+    bk = "".join(f"size(n{i}, {'big' if i % 2 else 'small'}). near(n{i}, n{(7 * i) % 40}).\n" for i in range(40))
+    positive = [(f"n{i}",) for i in range(1, 40, 2) if i != 5]
+    negative = [(f"n{i}",) for i in range(0, 40, 2)] + [("n5",)]
+    task, program = solve(folder(tmp_path, bk, examples("big", positive, negative)))
+    assert program.texts(task) == ["big(X) :- size(X, big)."]
+    assert [task.base.names[row[0]] for row in program.wrong] == ["n5"]
+
+
+def test_unsolvable_says_what_resists(tmp_path: Path) -> None:
+    bias = "head_pred(gp, 2). body_pred(mother, 2). max_vars(3). max_body(2)."
+    task, program = solve(folder(tmp_path, GRANDPARENT["bk"], GRANDPARENT["exs"], bias))
+    lines = shortfall(task, program)
+    assert not program.is_solved
+    assert "gp(hal, dan)" in lines[0]
+    assert "max_body=2" in lines[-1]
+    assert "enable_recursion" in lines[-1]
+
+
+def test_types_keep_names_apart(tmp_path: Path) -> None:
+    """Example 3 and coordinate 3 have one name: without types the wrong clause fits."""
+    bk = "at(1, 2). at(2, 1). at(3, 3). at(4, 4). red(3). red(4)."
+    exs = examples("f", [(3,), (4,)], [(1,), (2,)])
+    bias = "head_pred(f, 1). body_pred(at, 2). type(f, (ex,)). type(at, (ex, coordinate)). max_body(2). max_vars(2)."
+    task, program = solve(folder(tmp_path / "typed", bk, exs, bias))
+    assert not program.is_solved
+    plain = bias.replace("type(f, (ex,)). type(at, (ex, coordinate)).", "")
+    task, program = solve(folder(tmp_path / "untyped", bk, exs, plain))
+    assert program.texts(task) == ["f(X) :- at(X, X)."]
+
+
+def test_directions_order_the_body(tmp_path: Path) -> None:
+    bias = "head_pred(even, 1). body_pred(succ, 2). body_pred(zero, 1). max_vars(3). max_body(3). enable_recursion.\n"
+    ways = "direction(even, (in,)). direction(succ, (out, in)). direction(zero, (in,))."
+    exs = examples("even", [(10,), (6,)], [(9,), (7,), (3,)])
+    task, program = solve(folder(tmp_path / "in", numbers(12), exs, bias + ways))
+    assert program.texts(task)[1] == "even(X) :- succ(Z1, X), succ(Z2, Z1), even(Z2)."
+    other = ways.replace("(out, in)", "(in, out)")
+    task, program = solve(folder(tmp_path / "out", numbers(12), exs, bias + other))
+    assert not program.is_solved
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"bias": "head_pred(gp, 2). body_pred(mother, 2).\nmax_vars(3). magic(7)."}, "bias.pl:2: expected head_pred"),
+        ({"exs": "pos(gp(ann, dan)).\nneg gp(ann)."}, "exs.pl:2:"),
+        ({"exs": "pos(gp(X, dan))."}, "exs.pl:1: expected pos"),
+        ({"bk": "mother(ann, bob).\nmother(ann,, cat)."}, "bk.pl:2: expected a term"),
+        ({"exs": "pos(other(ann))."}, "head_pred of bias.pl"),
+        ({"exs": "neg(gp(ann, bob))."}, "expected positive examples"),
+    ],
+)
+def test_bad_input_is_one_sentence(tmp_path: Path, change: dict[str, str], message: str) -> None:
+    with pytest.raises(NlilError, match=message) as caught:
+        read_folder(folder(tmp_path, **(GRANDPARENT | change)))
+    assert isinstance(caught.value, DataError)
+
+
+def test_background_clauses(tmp_path: Path) -> None:
+    bk = (
+        GRANDPARENT["bk"]
+        + "parent(X, Y) :- mother(X, Y) ; father(X, Y).\nchildless(X) :- parent(_, X), \\+ parent(X, _)."
+    )
+    bias = "head_pred(gp, 2). body_pred(parent, 2). max_vars(3). max_body(2)."
+    task, program = solve(folder(tmp_path, bk, GRANDPARENT["exs"], bias))
+    assert program.texts(task) == ["gp(X, Y) :- parent(X, Z1), parent(Z1, Y)."]
+    assert any("background clauses" in note for note in task.notes)
