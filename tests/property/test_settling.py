@@ -148,7 +148,6 @@ def totals_at_a(answer: str, margin: int) -> dict[str, int]:
         5,
         False,
         np.zeros((0, 2), np.int64),
-        True,
         wanted,
         wanted[:0],
         margin * layout.weight[0],

@@ -50,7 +50,7 @@ def check_survey(kb: KnowledgeBase, rules: RuleSet) -> None:
     ranker = Ranker(rules, kb, 1)
     for target in np.unique(rules.head[[rules.predicates[h].arity == 2 for h in rules.head]]).tolist():
         facts = kb.facts.of(target)
-        hits = survey(ranker, Sample(target, facts, facts[:0], 1.0), ranker.pool.scratch().walk)
+        hits = survey(ranker, Sample(target, facts, facts[:0], 1.0), ranker.pool.scratch())
         mine = ranker.rules_of(target)
         true = {(int(s), int(o)) for s, o in zip(facts.subject, facts.object)}
         expected, wrong = set(), np.zeros_like(hits.wrong)

@@ -12,6 +12,8 @@ from .arrays import Floats, Ids, Longs, Mask, drawn_rows
 
 NO_OBJECT = -1
 """The object of a unary fact."""
+LEAST_TRUE = 0.5
+"""The least weight of a fact that counts as true."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +64,10 @@ class Facts:
         return self if len(self) <= most else self[drawn_rows(len(self), most, random)]
 
     def crisp(self) -> Facts:
-        """Return the facts of weight .5 or more, without their weights."""
+        """Return the facts that count as true (LEAST_TRUE), without their weights."""
         if self.weight is None:
             return self
-        keep = self[self.weight >= 0.5]
+        keep = self[self.weight >= LEAST_TRUE]
         return Facts(keep.predicate, keep.subject, keep.object)
 
     def unique(self) -> Facts:

@@ -20,9 +20,8 @@ from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
 from ..kernel.hidden import HiddenFact
 from .plan import Plan, back_prior_of
-from .scoring import drop_priors, load_priors, sum_touched, total_of, untouched_from, untouched_total
+from .scoring import drop_priors, load_priors, total_of, untouched_from, untouched_total
 from .settling import score_bounds, score_until_settled
-from .soft_scoring import collect_soft
 
 ROOM = 2**16
 """Rivals of some queries that there is room for at first."""
@@ -88,22 +87,16 @@ class Asked(NamedTuple):
     extra_pointer: Longs
 
 
-def places(
-    graph: Graph, crisp: Graph, plan: Plan, asked: Asked, top: int, strongest_only: bool,
-    space: ScoreSpace,
-) -> np.ndarray:  # fmt: skip
+def places(graph: Graph, plan: Plan, asked: Asked, top: int, strongest_only: bool, space: ScoreSpace) -> np.ndarray:
     """Count (candidates above, candidates tied, whether long chains were walked) for each answer of `asked`.
 
-    `crisp` has the facts of `graph` that count; where these are all, long chains are walked only as far as a rank
-    depends on them. `plan` has the rules; the `top` strongest count, or with `strongest_only` one.
+    Long chains are walked only as far as a rank depends on them. `graph` has the facts, `plan` the rules; the `top`
+    strongest count, or with `strongest_only` one.
     """
     room, begin, parts = ROOM, 0, [np.zeros((3, 0), np.int64)]
     while begin < len(asked.query):
         rivals = Rivals.of(len(asked.query), len(asked.answer), room)
-        if graph.is_crisp:
-            end = score_places(graph, plan, asked, begin, top, strongest_only, space, rivals)
-        else:
-            end = score_places_soft(graph, crisp, plan, asked, begin, top, strongest_only, space, rivals)
+        end = score_places(graph, plan, asked, begin, top, strongest_only, space, rivals)
         if end == begin:
             room *= 4
             continue
@@ -133,42 +126,12 @@ def score_places(
             1 if strongest_only else top,
             strongest_only,
             asked.extra[asked.extra_pointer[i] : asked.extra_pointer[i + 1]],
-            True,
             asked.answer[first:last],
             known,
             plan.weight[plan.kind[1]],
             space,
         )
         rivals.walked[i] = walked
-        fits = _note(plan, asked, i, begin, known, strongest_only, space, touched, rivals)
-        clear(space, touched)
-        if not fits:
-            end = i
-            break
-    drop_priors(plan, space)
-    return end
-
-
-@compiled
-def score_places_soft(
-    graph: Graph, crisp: Graph, plan: Plan, asked: Asked, begin: int, top: int, strongest_only: bool,
-    space: ScoreSpace, rivals: Rivals,
-) -> int:  # fmt: skip
-    """Do what `score_places` does with soft facts; `crisp` has those that count for exclusions.
-
-    `asked`, `begin` and `rivals` as there.
-    """
-    load_priors(plan, space)
-    end = len(asked.query)
-    for i in range(begin, end):
-        if space.walk.flag[0]:
-            break
-        known = asked.known[asked.known_pointer[i] : asked.known_pointer[i + 1]]
-        extra = asked.extra[asked.extra_pointer[i] : asked.extra_pointer[i + 1]]
-        hidden = HiddenFact(plan.code, asked.query[i], asked.hidden[i], -1, graph.is_unary)
-        touched = collect_soft(graph, plan, hidden, 1 if strongest_only else top, extra, space)
-        touched = sum_touched(crisp, plan, hidden, strongest_only, space, touched)
-        rivals.walked[i] = 1
         fits = _note(plan, asked, i, begin, known, strongest_only, space, touched, rivals)
         clear(space, touched)
         if not fits:

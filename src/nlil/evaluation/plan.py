@@ -55,7 +55,7 @@ class Plan(NamedTuple):
         kind: the row of `weight` for each of KINDS.
         weight: weight[row, i] / UNIT is what the i-th strongest rule there counts.
         prior_weight: / UNIT, what a prior counts.
-        chain_weight, item_weight, half_weight, back_weight: weights of the rules where facts are soft; else empty.
+        chain_weight, item_weight, half_weight, back_weight: weights of the rules where facts are soft, else None.
     """
 
     code: int
@@ -84,10 +84,10 @@ class Plan(NamedTuple):
     kind: Longs
     weight: np.ndarray
     prior_weight: int
-    chain_weight: Doubles
-    item_weight: Doubles
-    half_weight: Doubles
-    back_weight: Doubles
+    chain_weight: Doubles | None
+    item_weight: Doubles | None
+    half_weight: Doubles | None
+    back_weight: Doubles | None
 
 
 CHAIN, ITEM, STEP, PRIOR, OTHER = range(5)
@@ -271,7 +271,7 @@ def plan(mine: TargetRules, graph: Graph, direction: int, frequency: Longs | Non
         *_priors(mine, known),
         np.zeros(graph.num_codes, bool),
         kind, weight, prior_weight,
-        *(np.zeros(0) if graph.is_crisp else rules.weights[rows] for rows in (chain, ahead, half, back)),
+        *(None if graph.is_crisp else rules.weights[rows] for rows in (chain, ahead, half, back)),
     )  # fmt: skip
 
 

@@ -65,7 +65,6 @@ class Ranker:
         if device != "auto":
             resolve_device(device)  # who asks for one that is not there learns it now
         self.graph: Graph = Graph.of(kb)
-        self._crisp: Graph = Graph.of(kb.crisp)  # the facts that count, for exclusions
         self._crosses = self.graph.crosses()
         self._shapes = Shapes.of(rules.bodies, self.graph)
         self._exclusions = by_code(rules.exclusions, kb)
@@ -77,7 +76,7 @@ class Ranker:
         self._small = SmallWork()
         flag = None if stop is None else stop.flag
         self.pool: Pool[ScoreSpace] = workers(
-            lambda: score_space(kb.num_entities, self.top, width, kinds, flag), threads, memory
+            lambda: score_space(kb.num_entities, self.top, width, kinds, flag, not self.graph.is_crisp), threads, memory
         )
 
     def rows_of(self, target: int) -> Longs:
@@ -250,13 +249,7 @@ class Ranker:
     def _totals(self, space: ScoreSpace, layout: Plan, query: Ids, hidden: Ids, extra: list[np.ndarray]) -> np.ndarray:
         """(queries, entities): the evidence of every candidate."""
         totals = np.empty((len(query), self.kb.num_entities), np.int64)
-        common = layout, query, hidden, self.top, self.strongest_only, *flat(extra), space, totals
-        if self.graph.is_crisp:
-            score_block(self.graph, *common)
-            return totals
-        from .soft_scoring import score_soft
-
-        score_soft(self.graph, self._crisp, *common)
+        score_block(self.graph, layout, query, hidden, self.top, self.strongest_only, *flat(extra), space, totals)
         return totals
 
     def rank(self, facts: Facts, known: Facts, hide: bool = False, progress: Progress = silent) -> Ranks:
@@ -378,7 +371,7 @@ class Ranker:
 
     def _block(self, space: ScoreSpace, task: Task) -> np.ndarray:
         plan, top, strongest_only = task.batch.plan, self.top, self.strongest_only
-        return places(self.graph, self._crisp, plan, task.asked, top, strongest_only, space)
+        return places(self.graph, plan, task.asked, top, strongest_only, space)
 
 
 @compiled

@@ -1,31 +1,93 @@
-"""The evidence of every candidate for a query, from the line rules of its target. Compiled loops.
+"""Where the line rules of a target fire for a query, and the evidence of every candidate. Compiled loops.
 
-A candidate keeps the `top` strongest rules that fire for it; priors count beside them. With top = 0
-all rules count, and `strongest` (the aggregation `max`) keeps only the best, prior or not.
+One loop for each shape of rule (`plan`) finds the candidates. What becomes of them is decided by the caller:
+
+    score    without `firings`. A candidate keeps the `top` strongest rules that fire for it; priors count beside them.
+             With top = 0 all rules count, and `strongest_only` (the aggregation `max`) keeps the best, prior or not.
+    list     with `firings`: (rule, candidate) is written down, whatever the rules weigh
+
+Where facts are soft, a rule whose body holds to degree v counts with v times its weight. The evidence of its weight is
+then a bound: where that does not exceed the floor of a candidate, its degree need not be computed.
+
+The compiler knows whether `firings` is None, and whether the `weights` of rules are (where facts are crisp). So one
+loop becomes three: scoring crisp facts takes no longer for what the other two do.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from ..data.arrays import Longs
-from ..kernel.aggregation import ScoreSpace, add, counts, touch, weigh
+from ..data.arrays import Doubles, Ids, Longs
+from ..data.facts import LEAST_TRUE
+from ..kernel.aggregation import ScoreSpace, add, counts, degree_evidence, touch, weigh
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, first_at_least, span_edges
 from ..kernel.hidden import HiddenFact, hidden_neighbour
+from ..kernel.spread import edge_weight, spread
 from ..kernel.walk import NO_LIMIT, reach
 from .plan import Plan, back_prior_of, back_rules, body_member, body_range
 
 
+class Firings(NamedTuple):
+    """Firings of one query: the number of the `rule` and the `candidate` that it proposes.
+
+    `most` is how many candidates a rule may propose: one that proposes more is taken not to fire.
+    """
+
+    rule: Ids
+    candidate: Ids
+    most: int
+
+    @classmethod
+    def of(cls, size: int, most: int) -> Firings:
+        """Make room for `size` firings of rules that propose up to `most` candidates each."""
+        return cls(np.empty(size, np.int32), np.empty(size, np.int32), most)
+
+
 @compiled
-def leaves(graph: Graph, node: int, code: int, distinct: bool, skipped: int) -> bool:
-    """Has `node` an edge `code` (to another entity when distinct) besides the one to `skipped`?"""
-    low, high = span_edges(graph, node, code)
-    for e in range(low, high):
-        there = graph.neighbour[e]
-        if there != skipped and not (distinct and there == node):
-            return True
-    return False
+def is_soft(weights: Doubles | None) -> bool:
+    """Return whether facts are soft: then the rules of a plan have these `weights`."""
+    return weights is not None
+
+
+@compiled
+def _degree(graph: Graph, weights: Doubles | None, edge: int) -> float:
+    return 1.0 if weights is None else edge_weight(graph, edge)
+
+
+@compiled
+def _value(values: Doubles | None, end: int) -> float:
+    return 1.0 if values is None else values[end]
+
+
+@compiled
+def _matters(space: ScoreSpace, firings: Firings | None, candidate: int, bound: int, kind: int) -> bool:
+    """Whether a rule of evidence `bound`, or less, may change what is found of the candidate."""
+    return firings is not None or counts(space, candidate, bound, kind)
+
+
+@compiled
+def _fire(
+    space: ScoreSpace, firings: Firings | None, size: int, candidate: int, bound: int, weights: Doubles | None, i: int,
+    degree: float, top: int, kind: int,
+) -> int:  # fmt: skip
+    """A rule that `_matters` fires for the candidate, to a degree if facts are soft: it has then weights[i].
+
+    Returns how many candidates are touched, or firings listed, after it; `size` before. A firing that there is no room
+    for is only counted.
+    """
+    if firings is not None:
+        if size < len(firings.rule):
+            firings.rule[size] = bound - 1
+            firings.candidate[size] = candidate
+        return size + 1
+    if weights is not None:
+        bound = degree_evidence(weights[i] * degree)
+        if not counts(space, candidate, bound, kind):
+            return size
+    return add(space, size, candidate, bound, top, kind)
 
 
 @compiled
@@ -55,98 +117,129 @@ def _two_moves(
 
 
 @compiled
-def chain(graph: Graph, plan: Plan, i: int, hidden: HiddenFact, top: int, space: ScoreSpace, num_touched: int) -> int:
-    """Walk chain `i` of the plan; returns how many candidates are touched then, `num_touched` before."""
+def chain(
+    graph: Graph, plan: Plan, weights: Doubles | None, i: int, hidden: HiddenFact, top: int, space: ScoreSpace,
+    firings: Firings | None, size: int,
+) -> int:  # fmt: skip
+    """Walk chain `i` of the plan, whose `weights` are those of its chains; returns the `size` after it (`_fire`)."""
     if space.walk.flag[0]:  # what is found after a stop is not used
-        return num_touched
-    first, second = plan.chain_steps[i, 0], plan.chain_steps[i, min(1, plan.chain_length[i] - 1)]
-    moves = not graph.is_unary[first >> 1] and not graph.is_unary[second >> 1]
-    if plan.chain_length[i] == 2 and plan.chain_distinct[i] and moves:
-        return _two_moves(graph, plan, i, hidden, top, space, num_touched)
-    found = reach(
-        graph,
-        space.walk,
-        plan.chain_steps[i],
-        plan.chain_length[i],
-        hidden.start,
-        plan.chain_distinct[i],
-        hidden,
-        NO_LIMIT,
-        -1,
-    )
+        return size
+    most = NO_LIMIT
+    if firings is not None:
+        most = firings.most
+    elif weights is None:
+        first, second = plan.chain_steps[i, 0], plan.chain_steps[i, min(1, plan.chain_length[i] - 1)]
+        moves = not graph.is_unary[first >> 1] and not graph.is_unary[second >> 1]
+        if plan.chain_length[i] == 2 and plan.chain_distinct[i] and moves:
+            return _two_moves(graph, plan, i, hidden, top, space, size)
+    if weights is None:
+        found = reach(
+            graph, space.walk, plan.chain_steps[i], plan.chain_length[i], hidden.start, plan.chain_distinct[i], hidden,
+            most + 1, -1,
+        )  # fmt: skip
+    else:
+        found = spread(
+            graph, space.walk, plan.chain_steps[i], plan.chain_length[i], hidden.start, plan.chain_distinct[i], hidden,
+            -1, False, -1,
+        )  # fmt: skip
+    if found > most:
+        return size
     evidence, kind = plan.chain_evidence[i], plan.kind[0 if plan.chain_length[i] == 1 else 1]
     for k in range(found):
-        end = space.walk.ends[k]
-        if counts(space, end, evidence, kind):
-            num_touched = add(space, num_touched, end, evidence, top, kind)
-    return num_touched
+        b = space.walk.ends[k]
+        if _matters(space, firings, b, evidence, kind):
+            size = _fire(space, firings, size, b, evidence, weights, i, _value(space.walk.value, b), top, kind)
+    return size
 
 
 @compiled
-def _forward(graph: Graph, plan: Plan, hidden: HiddenFact, top: int, space: ScoreSpace, num_touched: int) -> int:
+def _forward(
+    graph: Graph, plan: Plan, hidden: HiddenFact, top: int, space: ScoreSpace, firings: Firings | None, size: int
+) -> int:
+    """Rules whose head names the candidate and whose body is a step of the known entity."""
     known, item_kind, half_kind = hidden.start, plan.kind[2], plan.kind[3]
-    end = graph.pointer[known]
-    while end < graph.pointer[known + 1]:
-        code, begin = graph.code[end], end
+    for span in range(graph.node_span[known], graph.node_span[known + 1]):
+        code = graph.span_code[span]
         skipped = hidden_neighbour(hidden, code, known)
-        leaves_at_all, leaves_itself = False, False
-        while end < graph.pointer[known + 1] and graph.code[end] == code:
-            if graph.neighbour[end] != skipped:
-                leaves_at_all = True
-                leaves_itself = leaves_itself or graph.neighbour[end] != known
-            end += 1
-        for e in range(begin, end):
+        to_any, to_others = 0.0, 0.0
+        for e in range(graph.span_pointer[span], graph.span_pointer[span + 1]):
             if graph.neighbour[e] == skipped:
                 continue
+            degree = _degree(graph, plan.item_weight, e)
+            to_any += degree
+            to_others += degree if graph.neighbour[e] != known else 0.0
             item = graph.back_span[e]
             i = first_at_least(plan.item, 0, len(plan.item), item)
             while i < len(plan.item) and plan.item[i] == item:
                 b, evidence = plan.item_candidate[i], plan.item_evidence[i]
-                if counts(space, b, evidence, item_kind):
-                    num_touched = add(space, num_touched, b, evidence, top, item_kind)
+                if _matters(space, firings, b, evidence, item_kind):
+                    size = _fire(space, firings, size, b, evidence, plan.item_weight, i, degree, top, item_kind)
                 i += 1
         i = first_at_least(plan.half_code, 0, len(plan.half_code), code)
         while i < len(plan.half_code) and plan.half_code[i] == code:
-            b, evidence = plan.half_candidate[i], plan.half_evidence[i]
-            if counts(space, b, evidence, half_kind) and (leaves_itself if plan.half_distinct[i] else leaves_at_all):
-                num_touched = add(space, num_touched, b, evidence, top, half_kind)
+            b, evidence, degree = plan.half_candidate[i], plan.half_evidence[i], to_any
+            if plan.half_distinct[i]:
+                degree = to_others
+            if _matters(space, firings, b, evidence, half_kind) and degree > 0.0:
+                degree = min(degree, 1.0)
+                size = _fire(space, firings, size, b, evidence, plan.half_weight, i, degree, top, half_kind)
             i += 1
-    return num_touched
+    return size
 
 
 @compiled
-def body_holds(graph: Graph, hidden: HiddenFact, x: int, body: int) -> bool:
-    """Return whether `x`, a member of the `body`, is one without the `hidden` fact too."""
+def _body_degree(graph: Graph, hidden: HiddenFact, x: int, body: int, place: int, weights: Doubles | None) -> float:
+    """The degree to which the member x of the body, which stands at `place`, is one without the hidden fact."""
     num_items = len(graph.span_node)
     if body < num_items:
-        return graph.span_node[body] != hidden_neighbour(hidden, graph.span_code[body] ^ 1, x)
-    code, distinct = (body - num_items) >> 1, (body - num_items) & 1 == 1
-    return leaves(graph, x, code, distinct, hidden_neighbour(hidden, code, x))
+        is_hidden = graph.span_node[body] == hidden_neighbour(hidden, graph.span_code[body] ^ 1, x)
+        return 0.0 if is_hidden else _degree(graph, weights, place)
+    code, distinct, total = (body - num_items) >> 1, (body - num_items) & 1 == 1, 0.0
+    skipped = hidden_neighbour(hidden, code, x)
+    low, high = span_edges(graph, x, code)
+    for e in range(low, high):
+        there = graph.neighbour[e]
+        if there != skipped and not (distinct and there == x):
+            if weights is None:
+                return 1.0
+            total += edge_weight(graph, e)
+    return min(total, 1.0)
 
 
 @compiled
 def _back(
-    graph: Graph, plan: Plan, begin: int, end: int, hidden: HiddenFact, top: int, space: ScoreSpace, num_touched: int
-) -> int:
-    """The back rules begin .. end - 1: in one call, since most have few members and a call has many arguments."""
+    graph: Graph, plan: Plan, begin: int, end: int, hidden: HiddenFact, top: int, space: ScoreSpace,
+    firings: Firings | None, size: int,
+) -> int:  # fmt: skip
+    """Rules whose head names the known entity and whose body holds of the candidate: the back rules begin .. end - 1.
+
+    In one call, since most have few members and a call has many arguments.
+    """
     num_items = len(graph.span_node)
     for i in range(begin, end):
         body, evidence = plan.back_body[i], plan.back_evidence[i]
         kind = plan.kind[4 if body < num_items else 5]
         low, high = body_range(graph, body)
+        if firings is not None and high - low > firings.most:
+            continue
         for m in range(low, high):
             x = body_member(graph, body, m)
-            if x < 0 or not counts(space, x, evidence, kind):
+            if x < 0 or not _matters(space, firings, x, evidence, kind):
                 continue
-            if hidden.end < 0 or body_holds(graph, hidden, x, body):
-                num_touched = add(space, num_touched, x, evidence, top, kind)
-    return num_touched
+            degree = 1.0
+            if hidden.end >= 0 or is_soft(plan.back_weight):
+                degree = _body_degree(graph, hidden, x, body, m, plan.back_weight)
+            if degree > 0.0:
+                size = _fire(space, firings, size, x, evidence, plan.back_weight, i, degree, top, kind)
+    return size
 
 
 @compiled
-def _chains_and_back(graph: Graph, plan: Plan, hidden: HiddenFact, top: int, most_steps: int, space: ScoreSpace) -> int:
+def _chains_and_back(
+    graph: Graph, plan: Plan, hidden: HiddenFact, top: int, most_steps: int, space: ScoreSpace, firings: Firings | None
+) -> int:
     """Both kinds from strong to weak, so that most later firings fall below the floor at once."""
-    num_touched = 0
+    size = 0
     back, last = back_rules(plan, hidden.start)
     for i in range(len(plan.chain_length)):
         if plan.chain_length[i] > most_steps:
@@ -155,10 +248,10 @@ def _chains_and_back(graph: Graph, plan: Plan, hidden: HiddenFact, top: int, mos
         while stronger < last and plan.back_evidence[stronger] > plan.chain_evidence[i]:
             stronger += 1
         if stronger > back:
-            num_touched = _back(graph, plan, back, stronger, hidden, top, space, num_touched)
+            size = _back(graph, plan, back, stronger, hidden, top, space, firings, size)
             back = stronger
-        num_touched = chain(graph, plan, i, hidden, top, space, num_touched)
-    return _back(graph, plan, back, last, hidden, top, space, num_touched)
+        size = chain(graph, plan, plan.chain_weight, i, hidden, top, space, firings, size)
+    return _back(graph, plan, back, last, hidden, top, space, firings, size)
 
 
 @compiled
@@ -167,21 +260,26 @@ def collect(
 ) -> int:
     """Collect the strongest rules of each kind for every candidate, chains of up to `most_steps`.
 
-    Returns how many candidates have any.
+    Returns how many candidates have any. The rows of `extra`, (candidate, evidence), count too.
     """
-    touched = _chains_and_back(graph, plan, hidden, top, most_steps, space)
-    touched = _forward(graph, plan, hidden, top, space, touched)
-    return add_extra(plan, extra, top, space, touched)
-
-
-@compiled
-def add_extra(plan: Plan, extra: np.ndarray, top: int, space: ScoreSpace, touched: int) -> int:
-    """Add the rows of `extra`; returns how many candidates are touched then."""
+    touched = _chains_and_back(graph, plan, hidden, top, most_steps, space, None)
+    touched = _forward(graph, plan, hidden, top, space, None, touched)
     kind = plan.kind[6]
     for i in range(len(extra)):
         if counts(space, extra[i, 0], extra[i, 1], kind):
             touched = add(space, touched, extra[i, 0], extra[i, 1], top, kind)
     return touched
+
+
+@compiled
+def list_firings(graph: Graph, plan: Plan, hidden: HiddenFact, space: ScoreSpace, firings: Firings) -> int:
+    """List every (rule, candidate) of one query but priors in `firings`; returns how many there are.
+
+    The `plan` holds rule numbers from 1 on in place of evidence (`Ranker.numbered_plan`). Every fact of `graph` counts
+    as true; `space` is scratch.
+    """
+    size = _chains_and_back(graph, plan, hidden, 0, NO_LIMIT, space, firings)
+    return _forward(graph, plan, hidden, 0, space, firings, size)
 
 
 # totals -----------------------------------------------------------------------------------------------
@@ -234,10 +332,10 @@ def sum_touched(
                     break
                 total += weigh(space.strongest[s, k, j], plan.weight[k, j])
         space.total[s] = total
-    # No fact but the hidden one is overlooked: it must not rule itself out.
+    # No true fact but the hidden one is overlooked: it must not rule itself out.
     for e in range(graph.pointer[known], graph.pointer[known + 1]):
         code, b = graph.code[e], graph.neighbour[e]
-        if plan.excluded[code] and b != hidden_neighbour(hidden, code, known):
+        if plan.excluded[code] and edge_weight(graph, e) >= LEAST_TRUE and b != hidden_neighbour(hidden, code, known):
             touched = touch(space, touched, b)
             space.total[space.slot[b]] = 0
     return touched

@@ -16,7 +16,7 @@ from ..kernel.graph import Graph
 from ..kernel.hidden import HiddenFact
 from ..kernel.walk import NO_LIMIT
 from .plan import Plan, back_prior_of
-from .scoring import chain, collect, sum_touched, total_of, untouched_from, untouched_total
+from .scoring import chain, collect, is_soft, sum_touched, total_of, untouched_from, untouched_total
 
 SHORT = 2
 """Steps of the chains that are always walked."""
@@ -26,16 +26,17 @@ APART = 2 * RESOLUTION
 
 @compiled
 def score_until_settled(
-    graph: Graph, plan: Plan, hidden: HiddenFact, top: int, strongest_only: bool, extra: np.ndarray, settles: bool,
+    graph: Graph, plan: Plan, hidden: HiddenFact, top: int, strongest_only: bool, extra: np.ndarray,
     answers: Ids, known_answers: Ids, weight: Longs, space: ScoreSpace,
 ) -> tuple[int, int]:  # fmt: skip
-    """Do what `collect` and `sum_touched` do; where it `settles`, only as far as the ranks of `answers` depend on it.
+    """Do what `collect` and `sum_touched` do, but only as far as the ranks of `answers` depend on it.
 
-    Totals may then lack what weak long chains add. Long chains count at most `weight`, by their place; `known_answers`
+    Totals may lack what weak long chains add. Long chains count at most `weight`, by their place; `known_answers`
     do not compete; the priors of the plan are loaded. Returns how many candidates are touched (see `clear`), and
     whether a long chain was walked.
     """
-    settles = settles and top > 0  # where every rule counts there is no bound
+    # There is no bound where every rule counts, and none has been tried where rules hold to a degree.
+    settles = top > 0 and not is_soft(plan.chain_weight)
     touched = collect(graph, plan, hidden, top, SHORT if settles else NO_LIMIT, extra, space)
     touched = sum_touched(graph, plan, hidden, strongest_only, space, touched)
     if not settles:
@@ -50,7 +51,7 @@ def score_until_settled(
             if is_settled(plan, space, base, strongest_only, touched, answers, known_answers, left):
                 return touched, walked
             looked = left
-        touched = chain(graph, plan, i, hidden, top, space, touched)
+        touched = chain(graph, plan, plan.chain_weight, i, hidden, top, space, None, touched)
         walked = True
     touched = sum_touched(graph, plan, hidden, strongest_only, space, touched)
     return touched, walked

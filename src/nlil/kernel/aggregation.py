@@ -399,10 +399,13 @@ class ScoreSpace(NamedTuple):
     walk: WalkSpace
 
 
-def score_space(num_entities: int, top: int, most_steps: int, kinds: int = 1, flag: Flag | None = None) -> ScoreSpace:
+def score_space(
+    num_entities: int, top: int, most_steps: int, kinds: int = 1, flag: Flag | None = None, spreads: bool = False
+) -> ScoreSpace:
     """Make the scratch space for a base of `num_entities` and lines of up to `most_steps`.
 
     `top` is the number of rules that count per kind, `kinds` the number of kinds; `flag` as in `WalkSpace`.
+    It `spreads` where facts are soft.
     """
     slots = num_entities + 1  # of memory that nobody has written to, the system gives no page away
     return ScoreSpace(
@@ -412,7 +415,7 @@ def score_space(num_entities: int, top: int, most_steps: int, kinds: int = 1, fl
         np.zeros((slots, kinds), np.int64),
         np.zeros(slots, np.int64),
         np.zeros(num_entities, np.int64),
-        walk_space(num_entities, max(most_steps, 1), flag=flag),
+        walk_space(num_entities, max(most_steps, 1), flag=flag, spreads=spreads),
     )
 
 

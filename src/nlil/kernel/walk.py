@@ -10,7 +10,7 @@ that cheap without changing the answer:
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -47,6 +47,8 @@ class WalkSpace(NamedTuple):
         value: for `spread`, by entity: its degree as an end.
         layer: for `spread`, the entities of this step and of the next.
         amount: for `spread`, by entity: what arrived in this step and the next.
+
+    The last four are None where `spread` is not called: each would be seven arguments of every call.
     """
 
     node: Longs
@@ -67,12 +69,19 @@ class WalkSpace(NamedTuple):
     amount: np.ndarray
 
 
-def walk_space(num_entities: int, most_steps: int, few: int = FEW, flag: Flag | None = None) -> WalkSpace:
+def walk_space(
+    num_entities: int, most_steps: int, few: int = FEW, flag: Flag | None = None, spreads: bool = True
+) -> WalkSpace:
     """Make the scratch for lines of `most_steps` on a base of `num_entities`; `few` and `flag` as in WalkSpace.
+
+    Unless it `spreads`, there is none for `spread`.
 
     Epochs begin at 1, so all of it is zero at first: what no walk comes to takes no memory.
     """
-    depth = most_steps + 1
+    depth, of_spread = most_steps + 1, cast(tuple[Any, ...], (None,) * 4)
+    if spreads:
+        layers = (2, max(num_entities, 1))
+        of_spread = np.zeros(depth), np.zeros(num_entities), np.zeros(layers, np.int64), np.zeros(layers)
     return WalkSpace(
         np.zeros(depth, np.int64),
         np.zeros(depth, np.int64),
@@ -86,10 +95,7 @@ def walk_space(num_entities: int, most_steps: int, few: int = FEW, flag: Flag | 
         np.zeros(1, np.int64),
         np.zeros(1, np.uint8) if flag is None else flag,
         few,
-        np.zeros(depth),
-        np.zeros(num_entities),
-        np.zeros((2, max(num_entities, 1)), np.int64),
-        np.zeros((2, max(num_entities, 1))),
+        *of_spread,
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..data.arrays import Ids, Longs, Mask, drawn_rows
-from ..data.facts import Facts
+from ..data.facts import LEAST_TRUE, Facts
 from ..data.kb import KnowledgeBase
 from ..kernel.ruleset import RuleSet
 
@@ -125,7 +125,7 @@ def hold_out(kb: KnowledgeBase, targets: Ids, share: float, random: np.random.Ge
     if kb.graph_of is not None:
         wanted &= np.isin(facts.predicate, list(kb.classes))
     if facts.weight is not None:
-        wanted &= facts.weight >= 0.5
+        wanted &= facts.weight >= LEAST_TRUE
     rows = np.flatnonzero(wanted)
     unit = rows if kb.graph_of is None else kb.graph_of[facts.subject[rows]]
     units = rows if kb.graph_of is None else np.unique(unit)

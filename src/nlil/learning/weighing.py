@@ -468,7 +468,6 @@ def _gather_block(
             top,
             False,
             asked.extra[asked.extra_pointer[i] : asked.extra_pointer[i + 1]],
-            True,
             answers,
             known_answers,
             most,

@@ -245,7 +245,7 @@ class _Work:
                 hits = _of_class(rules, ranker.kb, target, self._most_facts, random, ranker.memory)
                 return (cover(hits, plain, SIZES[-1], size),) * 2
             sample, judges = self.sample(target)
-            hits = survey(ranker, sample, space.walk)
+            hits = survey(ranker, sample, space)
             chosen = cover(hits, plain, SIZES[-1], size)
             if not judges.any():
                 return chosen, chosen
@@ -276,7 +276,7 @@ class _Work:
             # Without the facts that judge: none is even known to be right, as no fact of another split is.
             half = sample._replace(valid=sample.valid[~judges[len(sample.tried) :]])
             surveyed = [
-                Surveyed(ranker, target, few[t], propose(ranker, some, space.walk), aggregation, self.size, self.seed)
+                Surveyed(ranker, target, few[t], propose(ranker, some, space), aggregation, self.size, self.seed)
                 for some in ((sample, half) if judges.any() else (sample,))
             ]
             found = {}

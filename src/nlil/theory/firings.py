@@ -13,15 +13,15 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import Facts
 from ..evaluation.members import MemberScorer
-from ..evaluation.plan import Plan, back_rules, body_member, body_range
+from ..evaluation.plan import Plan
 from ..evaluation.programs import rule_firings
 from ..evaluation.queries import Answers
 from ..evaluation.ranking import Ranker
-from ..evaluation.scoring import body_holds, leaves
+from ..evaluation.scoring import Firings, list_firings
+from ..kernel.aggregation import ScoreSpace
 from ..kernel.compiled import compiled
-from ..kernel.graph import Graph, first_at_least, span_edges
-from ..kernel.hidden import HiddenFact, hidden_neighbour
-from ..kernel.walk import WalkSpace, reach
+from ..kernel.graph import Graph
+from ..kernel.hidden import HiddenFact
 
 BUFFER = 2**16
 """Firings of one query that a buffer has room for at first."""
@@ -37,97 +37,6 @@ DOUBT = 40
 fill a short list; 40 was better than 2 and 10 on the validation facts of UMLS, kinship and FB15k-237."""
 MEMBERS = 256
 """Entities whose rules are looked at together."""
-
-
-class Buffer(NamedTuple):
-    """Firings of one query, rule by rule: the number of the `rule` and the `candidate` that it proposes."""
-
-    rule: Ids
-    candidate: Ids
-
-    @classmethod
-    def of(cls, size: int) -> Buffer:
-        """Make room for `size` firings."""
-        return cls(np.empty(size, np.int32), np.empty(size, np.int32))
-
-
-@compiled
-def _emit(buffer: Buffer, size: int, rule: int, candidate: int) -> int:
-    """One more firing; what does not fit is only counted."""
-    if size < len(buffer.rule):
-        buffer.rule[size] = rule
-        buffer.candidate[size] = candidate
-    return size + 1
-
-
-@compiled
-def _chains(graph: Graph, plan: Plan, hidden: HiddenFact, walk: WalkSpace, buffer: Buffer) -> int:
-    size, known = 0, hidden.start
-    for i in range(len(plan.chain_length)):
-        low, high = span_edges(graph, known, plan.chain_steps[i, 0])
-        if low == high and not graph.is_unary[plan.chain_steps[i, 0] >> 1]:
-            continue
-        found = reach(
-            graph, walk, plan.chain_steps[i], plan.chain_length[i], known, plan.chain_distinct[i], hidden,
-            MOST_PROPOSED + 1, -1,
-        )  # fmt: skip
-        if found > MOST_PROPOSED:
-            continue
-        for k in range(found):
-            size = _emit(buffer, size, plan.chain_evidence[i] - 1, walk.ends[k])
-    return size
-
-
-@compiled
-def _forward(graph: Graph, plan: Plan, hidden: HiddenFact, buffer: Buffer, size: int) -> int:
-    """Rules whose head names the candidate and whose body is a step of the known entity."""
-    known = hidden.start
-    for span in range(graph.node_span[known], graph.node_span[known + 1]):
-        code = graph.span_code[span]
-        skipped = hidden_neighbour(hidden, code, known)
-        low, high = span_edges(graph, known, code)
-        for e in range(low, high):
-            if graph.neighbour[e] == skipped:
-                continue
-            item = graph.back_span[e]
-            i = first_at_least(plan.item, 0, len(plan.item), item)
-            while i < len(plan.item) and plan.item[i] == item:
-                size = _emit(buffer, size, plan.item_evidence[i] - 1, plan.item_candidate[i])
-                i += 1
-        i = first_at_least(plan.half_code, 0, len(plan.half_code), code)
-        while i < len(plan.half_code) and plan.half_code[i] == code:
-            if leaves(graph, known, code, plan.half_distinct[i], skipped):
-                size = _emit(buffer, size, plan.half_evidence[i] - 1, plan.half_candidate[i])
-            i += 1
-    return size
-
-
-@compiled
-def _back(graph: Graph, plan: Plan, hidden: HiddenFact, buffer: Buffer, size: int) -> int:
-    """Rules whose head names the known entity and whose body holds of the candidate."""
-    begin, end = back_rules(plan, hidden.start)
-    for i in range(begin, end):
-        body = plan.back_body[i]
-        low, high = body_range(graph, body)
-        if high - low > MOST_PROPOSED:
-            continue
-        for m in range(low, high):
-            x = body_member(graph, body, m)
-            if x >= 0 and body_holds(graph, hidden, x, body):
-                size = _emit(buffer, size, plan.back_evidence[i] - 1, x)
-    return size
-
-
-@compiled
-def list_firings(graph: Graph, plan: Plan, hidden: HiddenFact, walk: WalkSpace, buffer: Buffer) -> int:
-    """List in `buffer` every (rule, candidate) of one query but priors, rule by rule; returns how many there are.
-
-    The `plan` holds rule numbers from 1 on in place of evidence (`Ranker.numbered_plan`); `graph` and `hidden` as in
-    `nlil.evaluation`; `walk` is scratch.
-    """
-    size = _chains(graph, plan, hidden, walk, buffer)
-    size = _forward(graph, plan, hidden, buffer, size)
-    return _back(graph, plan, hidden, buffer, size)
 
 
 class Hits(NamedTuple):
@@ -215,25 +124,25 @@ class Sample(NamedTuple):
         return np.repeat([1.0, self.valid_weight], [len(self.tried), len(self.valid)])
 
 
-def survey(ranker: Ranker, sample: Sample, walk: WalkSpace) -> Hits:
+def survey(ranker: Ranker, sample: Sample, space: ScoreSpace) -> Hits:
     """What the rules of a binary target do for its queries, each without its own fact.
 
     Args:
         ranker: of rules over the training facts.
         sample: the facts.
-        walk: scratch of this thread.
+        space: scratch of this thread.
     """
     wrong = np.zeros((2, len(ranker.rows_of(sample.target))))
-    rule, query, _ = _fired(ranker, sample, walk, wrong, False)
-    if walk.flag[0]:  # what some of the facts say would be a false count
+    rule, query, _ = _fired(ranker, sample, space, wrong, False)
+    if space.walk.flag[0]:  # what some of the facts say would be a false count
         rule, query = rule[:0], query[:0]
     return Hits(*_by_rule([(rule, query)]), wrong, sample.weight, len(sample.tried))
 
 
-def propose(ranker: Ranker, sample: Sample, walk: WalkSpace) -> Proposals:
-    """Return every candidate that the rules of a binary target propose."""
+def propose(ranker: Ranker, sample: Sample, space: ScoreSpace) -> Proposals:
+    """Return every candidate that the rules of a binary target propose; `ranker`, `space` and so on as in `survey`."""
     wrong = np.zeros((2, len(ranker.rows_of(sample.target))))
-    rule, query, candidate = _fired(ranker, sample, walk, wrong, True)
+    rule, query, candidate = _fired(ranker, sample, space, wrong, True)
     order = np.lexsort((rule, candidate, query))
     rule, query, candidate = rule[order], query[order], candidate[order]
     is_first = np.ones(len(rule), bool)
@@ -246,7 +155,7 @@ def propose(ranker: Ranker, sample: Sample, walk: WalkSpace) -> Proposals:
 
 
 def _fired(
-    ranker: Ranker, sample: Sample, walk: WalkSpace, wrong: Doubles, all_candidates: bool
+    ranker: Ranker, sample: Sample, space: ScoreSpace, wrong: Doubles, all_candidates: bool
 ) -> tuple[Ids, Ids, Ids]:
     """(rule, query, candidate) of the answers, or of all candidates that are no other known answer; what each rule
     proposes wrongly is added to `wrong`."""
@@ -259,7 +168,7 @@ def _fired(
         answers = Answers.of(known_facts, target, direction, ranker.kb.num_entities)
         plan, rest = ranker.numbered_plan(target, direction)
         queries = _Queries(known, answer, answers, weight, wrong[direction], all_candidates)
-        mine = _of_lines(ranker, plan, walk, queries)
+        mine = _of_lines(ranker, plan, space, queries)
         if len(rest):
             mine += _of_programs(ranker, target, rest, plan.code, queries)
         found += [(rule, query + direction * len(facts), candidate) for rule, query, candidate in mine]
@@ -307,7 +216,7 @@ def _by_rule(found: list[tuple[Ids, Ids]]) -> tuple[Ids, Ids]:
     return rule[order], query[order]
 
 
-def _of_lines(ranker: Ranker, plan: Plan, walk: WalkSpace, queries: _Queries) -> list[Fired]:
+def _of_lines(ranker: Ranker, plan: Plan, space: ScoreSpace, queries: _Queries) -> list[Fired]:
     """Firings of the rules that have a loop."""
     stamp = np.full(ranker.kb.num_entities, -1, np.int64)
     found, begin, size = list[Fired](), 0, BUFFER
@@ -315,8 +224,8 @@ def _of_lines(ranker: Ranker, plan: Plan, walk: WalkSpace, queries: _Queries) ->
     while begin < len(known):
         out = np.empty((3, size), np.int32)
         end, used = _survey_block(
-            ranker.graph, plan, known, answer, begin, answers.pointer, answers.answer, walk, Buffer.of(size), stamp,
-            out, weight, wrong, all_candidates,
+            ranker.graph, plan, known, answer, begin, answers.pointer, answers.answer, space,
+            Firings.of(size, MOST_PROPOSED), stamp, out, weight, wrong, all_candidates,
         )  # fmt: skip
         found.append((out[0, :used], out[1, :used], out[2, :used]))
         size = 2 * size if end == begin else size
@@ -327,27 +236,27 @@ def _of_lines(ranker: Ranker, plan: Plan, walk: WalkSpace, queries: _Queries) ->
 @compiled
 def _survey_block(
     graph: Graph, plan: Plan, known: Ids, answer: Ids, begin: int, pointer: Longs,
-    known_answer: Ids, walk: WalkSpace, buffer: Buffer, stamp: Longs, out: np.ndarray, weight: Doubles,
+    known_answer: Ids, space: ScoreSpace, firings: Firings, stamp: Longs, out: np.ndarray, weight: Doubles,
     wrong: Doubles, all_candidates: bool,
 ) -> tuple[int, int]:  # fmt: skip
     """Queries from `begin` on, as many as there is room for: (the first that is left, firings in `out`)."""
     used = 0
     for q in range(begin, len(known)):
-        if walk.flag[0]:
+        if space.walk.flag[0]:
             break
         a, b = known[q], answer[q]
-        size = list_firings(graph, plan, HiddenFact(plan.code, a, b, -1, graph.is_unary), walk, buffer)
-        if size > len(buffer.rule) or used + size > out.shape[1]:
+        size = list_firings(graph, plan, HiddenFact(plan.code, a, b, -1, graph.is_unary), space, firings)
+        if size > len(firings.rule) or used + size > out.shape[1]:
             return q, used
         for k in range(pointer[a], pointer[a + 1]):
             stamp[known_answer[k]] = q
         for i in range(size):
-            c = buffer.candidate[i]
+            c = firings.candidate[i]
             is_wrong = c != b and stamp[c] != q
             if is_wrong:
-                wrong[buffer.rule[i]] += weight[q]
+                wrong[firings.rule[i]] += weight[q]
             if c == b or (all_candidates and is_wrong):
-                out[0, used], out[1, used], out[2, used] = buffer.rule[i], q, c
+                out[0, used], out[1, used], out[2, used] = firings.rule[i], q, c
                 used += 1
     return len(known), used
 

@@ -44,7 +44,7 @@ def counted(kb: KnowledgeBase, *texts: str) -> RuleSet:
 def proposals(kb: KnowledgeBase, rules: RuleSet) -> Proposals:
     ranker, target = Ranker(rules, kb, 1), kb.predicate_id(kb.predicate("p"))
     facts = kb.facts.of(target)
-    return propose(ranker, Sample(target, facts, facts[:0], 1.0), ranker.pool.scratch().walk)
+    return propose(ranker, Sample(target, facts, facts[:0], 1.0), ranker.pool.scratch())
 
 
 def test_proposals_are_all_candidates_that_are_no_other_known_answer() -> None:
