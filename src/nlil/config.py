@@ -365,6 +365,11 @@ class LearnerConfig(Settings):
         150, "default targets of a scene graph: this many of its most frequent classes", at_least(1)
     )
     cuts: int = setting(10, "quantile bins per numeric attribute", at_least(2))
+    columns: str = setting(
+        "",
+        "columns of a table by name or place: subject=source,predicate=type,object=target; also weight, split, label",
+    )
+    encoding: str = setting("utf-8", "encoding of text files")
     time_limit: float = setting(
         0.0, "stop the search after this time and mark the run as partial; 0: no limit", read=parse_seconds
     )

@@ -191,6 +191,7 @@ def resume_command(
     words += ["--config", str(config)] if config is not None else []
     words += [word for setting in settings for word in ("--set", setting)]
     words += ["--seed", str(session.seed)] if session.seed is not None else []
+    words += [word for key, value in session.reading.items() for word in (f"--{key}", value)]
     return shlex.join(words)
 
 

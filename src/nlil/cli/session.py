@@ -44,8 +44,8 @@ OtherData = Annotated[str | None, typer.Option(metavar="DATA", help="Apply the r
 class Session:
     """The common options of one call; None if not given.
 
-    `as_json`: write one JSON document; `seed`, `device`, `threads` and `memory` are settings; `quiet` suppresses notes;
-    `debug` shows tracebacks.
+    `as_json`: write one JSON document; `seed`, `device`, `threads` and `memory` are settings, as are `columns` and
+    `encoding`, which say how data is read; `quiet` suppresses notes; `debug` shows tracebacks.
     """
 
     as_json: bool = False
@@ -53,29 +53,39 @@ class Session:
     device: str | None = None
     threads: int | None = None
     memory: str | None = None
+    columns: str | None = None
+    encoding: str | None = None
     quiet: bool = False
     debug: bool = False
 
     def configure(self, config: LearnerConfig) -> LearnerConfig:
         """Return `config` with the common options that were given."""
         given = {"seed": self.seed, "device": self.device, "threads": self.threads, "memory": self.memory}
+        given |= self.reading
         return config.with_values({k: v for k, v in given.items() if v is not None}, "command line")
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How data is read, as far as this call says so."""
+        given = {"columns": self.columns, "encoding": self.encoding}
+        return {key: value for key, value in given.items() if value is not None}
 
     def read_data(self, source: str, seed: int, options: DataOptions | None = None) -> Dataset:
         """Load the data set `source` with this `seed` and `options`; the notes of its reader go to stderr."""
         from ..data.dataset import DataOptions
         from ..datasets import load_dataset
 
-        dataset = load_dataset(source, seed=seed, options=options or DataOptions())
-        self.notes(f"{dataset.name}: {note}" for note in dataset.notes)
+        options = replace(options or DataOptions(), **self.reading)
+        dataset = load_dataset(source, seed=seed, options=options)
+        self.notes(data_notes(dataset))
         return dataset
 
     def open_run(self, run: Path, data: str | None, theory: bool = False) -> OpenedRun:
         """Open a run, or its `theory`, with the data to apply its rules to; warnings and notes go to stderr."""
         from ..learning.opening import open_run
 
-        opened = open_run(run, data, theory)
-        self.notes(f"{opened.dataset.name}: {note}" for note in opened.dataset.notes)
+        opened = open_run(run, data, theory, self.reading)
+        self.notes(data_notes(opened.dataset))
         for warning in opened.warnings:
             self.warn(warning)
         self.notes(opened.notes)
@@ -131,6 +141,12 @@ class Session:
             bar.close()
 
 
+def data_notes(dataset: Dataset) -> list[str]:
+    """Return the notes of the reader of a data set; each begins with the name of the file or of the set."""
+    name = f"{dataset.name}: "
+    return [note if note.startswith(name) else name + note for note in dataset.notes]
+
+
 def terminal() -> Console:
     """Return a console for stdout; wide if it is a file or a pipe, so that rules are not wrapped."""
     from rich.console import Console
@@ -156,6 +172,10 @@ COMMON: dict[str, tuple[Any, Any]] = {
     "device": _common(str | None, None, metavar="NAME", help="auto, cpu or cuda."),
     "threads": _common(int | None, None, min=0, help="CPU threads; 0: all cores."),
     "memory": _common(str | None, None, metavar="SIZE", help="Memory budget, e.g. 2GiB."),
+    "columns": _common(
+        str | None, None, metavar="ROLE=COLUMN,...", help="Columns of a table: subject=source,predicate=type,object=3."
+    ),
+    "encoding": _common(str | None, None, metavar="NAME", help="Encoding of text files, e.g. latin-1."),
     "quiet": _common(bool, False, "--quiet", help="No progress, no notes."),
     "debug": _common(bool, False, "--debug", help="Show the traceback of an error."),
 }

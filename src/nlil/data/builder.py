@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,7 @@ from .vocabulary import Vocabulary
 NAMES_PENDING = 1 << 22
 """Batches wait to be numbered until they have this many names, so that memory is bounded by the entities."""
 ROWS_PER_BATCH = 1 << 16
+Item = TypeVar("Item")
 Row = tuple[str, str, str | None, float]
 """Subject, predicate, object or None, weight."""
 
@@ -41,6 +42,7 @@ class Batch:
         predicate: names of the predicates.
         object: names of the second arguments; None: all facts are unary.
         weight: weights in [0, 1]; None: all are 1.
+        split: the split that the rows name themselves; empty: that of their file.
     """
 
     subject: pa.DictionaryArray
@@ -49,6 +51,7 @@ class Batch:
     weight: Floats | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    split: str = ""
 
     @classmethod
     def of(cls, subject: Any, predicate: Any, object: Any = None, weight: Any = None, **rest: Any) -> Batch:
@@ -73,6 +76,14 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.subject)
+
+    def take(self, rows: Longs, split: str) -> Batch:
+        """Return these `rows` as facts of a `split`."""
+        chosen = number_array(rows)
+        object = None if self.object is None else self.object.take(chosen)
+        weight = None if self.weight is None else self.weight[rows]
+        parts = self.subject.take(chosen), self.predicate.take(chosen), object
+        return replace(self, subject=parts[0], predicate=parts[1], object=parts[2], weight=weight, split=split)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,11 +116,16 @@ class Collected:
         return KnowledgeBase(self.entities, self.predicates, self.of(split), **rest)
 
 
+def batched(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """Yield the `items` in lists of ROWS_PER_BATCH."""
+    iterator = iter(items)
+    while some := list(islice(iterator, ROWS_PER_BATCH)):
+        yield some
+
+
 def row_batches(rows: Iterable[Row]) -> Iterator[Batch]:
     """Yield the rows in batches."""
-    iterator = iter(rows)
-    while some := list(islice(iterator, ROWS_PER_BATCH)):
-        yield Batch.of_rows(some)
+    return map(Batch.of_rows, batched(rows))
 
 
 def fact_row(fact: Fact | tuple[Any, ...]) -> Row:
@@ -181,7 +197,8 @@ class FactCollector:
         self._pending.append(_Part("train", string_array(names), none, none, none, None))
 
     def add(self, batch: Batch, split: str = "train") -> None:
-        """Add all facts of a batch to a split."""
+        """Add all facts of a batch to a split, unless the batch names its own."""
+        split = batch.split or split
         self._labels.update(batch.labels)
         self._notes += batch.notes
         names, subject, object = _numbered_within(batch)

@@ -14,7 +14,9 @@ from ..logic.predicate import Predicate
 from ..logic.rule import Rule
 from .arrays import Ids
 from .arrow import string_array, string_parts
+from .columns import columns_text
 from .facts import Facts, Splits
+from .files import UTF8, known_encoding
 from .kb import KnowledgeBase
 
 LEFT_OUT = -1
@@ -35,6 +37,8 @@ class DataOptions:
     `min_count`    remove predicates with fewer training facts; objects of such a class stay, without a class
     `num_classes`  the number of classes that are targets, the most frequent ones
     `cuts`         the number of quantile bins of a number
+    `columns`      which column of a table has which role (data/columns.py); empty: by name, else by position
+    `encoding`     of text files
     """
 
     geometry: bool = True
@@ -43,16 +47,25 @@ class DataOptions:
     min_count: int = 0
     num_classes: int = NUM_CLASSES
     cuts: int = 10
+    columns: str = ""
+    encoding: str = UTF8
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", columns_text(self.columns))
+        object.__setattr__(self, "encoding", known_encoding(self.encoding))
         for key, least in (("min_count", 0), ("num_classes", 1), ("cuts", 2)):
             value = getattr(self, key)
             if value < least:
                 raise ConfigError(f"{key}: expected {least} or more, got {value!r}", key)
 
     @property
+    def is_told(self) -> bool:
+        """Whether the user has said how to read files."""
+        return bool(self.columns) or self.encoding != UTF8
+
+    @property
     def refines(self) -> bool:
-        """Whether any option but `geometry` and `cuts` changes the facts."""
+        """Whether any option but those of reading, `geometry` and `cuts` changes the facts."""
         return bool(self.drop or self.merge or self.min_count or self.num_classes != NUM_CLASSES)
 
 

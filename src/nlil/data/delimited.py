@@ -5,8 +5,11 @@
     ann <TAB> likes  <TAB> carl <TAB> 0.7         a fourth is the weight
     ann <TAB> tired  <TAB>      <TAB> 0.4
 
+A first line with names of columns is a header, and the user may name them (columns.py). Separators are tabs, commas and
+semicolons; lines that begin with `#` are comments.
+
 A file is read in blocks of whole lines, which Arrow splits into columns. `pyarrow.csv` rejects rows of different length
-and gives no line numbers. TSV has no quotes; CSV fields may be in double quotes, but without line breaks.
+and gives no line numbers. TSV has no quotes; other fields may be in double quotes, but without line breaks.
 
 `path` is always the file to read; errors are DataErrors that name it.
 """
@@ -14,8 +17,8 @@ and gives no line numbers. TSV has no quotes; CSV fields may be in double quotes
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate, chain
 from pathlib import Path
 
@@ -26,21 +29,16 @@ import pyarrow.compute as pc
 from ..errors import DataError
 from .arrays import Doubles, Longs, Mask
 from .builder import Batch
-from .files import blocks, ending, lines
+from .columns import ADVICE, POSITIONAL, Given, Layout, find_layout
+from .files import UTF8, blocks, ending, lines, stem
+from .roles import EXPECTED_SPLIT, SPLIT_NAMES, by_split, row_labels, with_doubt
 
 SAMPLE_CHARACTERS = 1 << 16
 """The separator is detected in this many characters."""
-HEADERS = frozenset(
-    {
-        ("entity", "predicate"),
-        ("subject", "predicate", "object"),
-        ("head", "relation", "tail"),
-        ("subject", "predicate", "object", "weight"),
-        ("head", "relation", "tail", "weight"),
-    }
-)
 EXPECTED = "(entity, predicate), (subject, predicate, object) or (subject, predicate, object, weight)"
-SEPARATOR_NAMES = {"\t": "tab", ",": "comma"}
+SEPARATOR_NAMES = {"\t": "tab", ",": "comma", ";": "semicolon"}
+COMMENT = "#"
+COMMENTS_NOTE = f"lines that begin with {COMMENT} are comments"
 
 Fault = tuple[Mask, Callable[[int], str]]
 """The rows with a fault, and the function that describes it for row i."""
@@ -52,8 +50,9 @@ class Rows:
 
     Attributes:
         path: the file, for errors.
-        separator: the character between fields, a tab or a comma.
+        separator: the character between fields: a tab, a comma or a semicolon.
         lines: the text of each row.
+        has_comments: whether there were comments between the rows.
     """
 
     path: Path
@@ -63,6 +62,7 @@ class Rows:
     fields: pa.Array
     start: Longs
     count: Longs
+    has_comments: bool = False
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -78,7 +78,7 @@ class Rows:
     def without_first(self) -> Rows:
         """Return the rows below a header."""
         start, count, number = self.start[1:], self.count[1:], self.number[1:]
-        return Rows(self.path, self.separator, self.lines[1:], number, self.fields, start, count)
+        return replace(self, lines=self.lines[1:], number=number, start=start, count=count)
 
     def column(self, i: int) -> pa.Array:
         """Return field `i` of every row; null if a row has fewer fields."""
@@ -96,44 +96,65 @@ class Rows:
             raise DataError(describe(i), self.path, int(self.number[i]))
 
 
-def read_rows(path: Path) -> Iterator[Rows]:
-    """Yield the rows of a .tsv, .csv or .txt file (also .gz) in blocks; blank lines are skipped.
+def read_rows(path: Path, encoding: str = UTF8) -> Iterator[Rows]:
+    """Yield the rows of a .tsv, .csv or .txt file (also .gz) in an `encoding`, in blocks.
 
-    The separator is the usual one for the file ending, unless the beginning of the file contains only the other one.
+    Blank lines are skipped, and comments: lines that begin with `# `, `##`, or with `#` and have one field.
     """
     separator = ""
-    for first, text in blocks(path):
-        if not separator:
-            usual, other = (",", "\t") if ending(path) == ".csv" else ("\t", ",")
-            sample = text[:SAMPLE_CHARACTERS]
-            separator = other if other in sample and usual not in sample else usual
+    for first, text in blocks(path, encoding):
+        separator = separator or _separator(text[:SAMPLE_CHARACTERS], ending(path))
         lines = pc.split_pattern(pa.array([text], pa.large_string()), "\n").flatten()
         lines = pc.utf8_rtrim(lines, "\r") if "\r" in text else lines
         present = pc.not_equal(pc.utf8_trim(lines, " "), "")
+        has_comments = False
+        if text.startswith(COMMENT) or f"\n{COMMENT}" in text:
+            is_comment = pc.match_substring_regex(lines, f"^#([ #]|[^{separator}]*$)")
+            has_comments = bool(pc.any(is_comment).as_py())
+            present = pc.and_not(present, is_comment)
         lines, number = lines.filter(present), first + np.flatnonzero(present.to_numpy(zero_copy_only=False))
-        if separator == "," and '"' in text:
-            fields, offsets = _quoted_fields(lines.to_pylist(), path, number)
+        if separator != "\t" and '"' in text:
+            fields, offsets = _quoted_fields(lines.to_pylist(), separator, path, number)
         else:
             split = pc.split_pattern(lines, separator)
             fields, offsets = split.values, split.offsets.to_numpy().astype(np.int64)
-        yield Rows(path, separator, lines, number, fields, offsets[:-1], np.diff(offsets))
+        yield Rows(path, separator, lines, number, fields, offsets[:-1], np.diff(offsets), has_comments)
 
 
-def _quoted_fields(lines: list[str], path: Path, number: Longs) -> tuple[pa.Array, Longs]:
+def _separator(sample: str, kind: str) -> str:
+    """Return the usual separator of the file ending `kind`, unless only another one is in every line of the `sample`.
+
+    A .csv file with as many semicolons in every line, but not as many commas, is separated by semicolons.
+    """
+    usual, *others = (",", ";", "\t") if kind == ".csv" else ("\t", ",", ";")
+    lines = [line for line in sample.split("\n")[:-1] or [sample] if line.strip() and not line.startswith(COMMENT)]
+    counts = {one: {line.count(one) for line in lines} for one in (usual, *others)}
+    if usual == "," and len(counts[","]) > 1 and len(counts[";"]) == 1 and 0 not in counts[";"]:
+        return ";"
+    if any(usual in line for line in lines):
+        return usual if 0 not in counts[usual] else _in_every_line(counts, others) or usual
+    return _in_every_line(counts, others) or next((one for one in others if one in sample), usual)
+
+
+def _in_every_line(counts: Mapping[str, set[int]], separators: Sequence[str]) -> str:
+    return next((one for one in separators if counts[one] and 0 not in counts[one]), "")
+
+
+def _quoted_fields(lines: list[str], separator: str, path: Path, number: Longs) -> tuple[pa.Array, Longs]:
     """All fields, and the offset of each line."""
     try:
-        rows = list(csv.reader(lines, strict=True))
+        rows = list(csv.reader(lines, delimiter=separator, strict=True))
         if len(rows) != len(lines):
             raise csv.Error("unexpected end of data")
     except csv.Error:
-        rows = [_quoted_row(line, path, i) for line, i in zip(lines, number.tolist(), strict=True)]
+        rows = [_quoted_row(line, separator, path, i) for line, i in zip(lines, number.tolist(), strict=True)]
     offsets = np.fromiter(accumulate(map(len, rows), initial=0), np.int64, len(rows) + 1)
     return pa.array(list(chain.from_iterable(rows)), pa.large_string()), offsets
 
 
-def _quoted_row(line: str, path: Path, number: int) -> list[str]:
+def _quoted_row(line: str, separator: str, path: Path, number: int) -> list[str]:
     try:
-        return next(csv.reader([line], strict=True))
+        return next(csv.reader([line], delimiter=separator, strict=True))
     except csv.Error as error:
         raise DataError(f"expected balanced double quotes ({error}), got {line!r}", path, number) from error
 
@@ -160,47 +181,91 @@ def is_empty(texts: pa.Array) -> Mask:
     return np.asarray(pc.fill_null(pc.equal(texts, ""), False).to_numpy(zero_copy_only=False))
 
 
-def read_delimited(path: Path) -> Iterator[Batch]:
-    """Yield the facts of a .tsv, .csv or .txt file (also .gz)."""
+def read_delimited(path: Path, columns: Given | None = None, encoding: str = UTF8) -> Iterator[Batch]:
+    """Yield the facts of a .tsv, .csv or .txt file (also .gz).
+
+    Args:
+        path: the file.
+        columns: which column has which role, as far as the user says so.
+        encoding: of the text.
+    """
+    layout: Layout | None = None
     notes: tuple[str, ...] = ()
-    for i, rows in enumerate(read_rows(path)):
-        if i == 0 and len(rows) and tuple(field.strip(' "').lower() for field in rows.row(0)) in HEADERS:
-            notes = (f"{path.name}: the first line {rows.text(0)!r} is read as a header",)
-            rows = rows.without_first()
-        yield _batch(rows, notes)
+    for rows in read_rows(path, encoding):
+        if rows.has_comments:
+            notes = (f"{path.name}: {COMMENTS_NOTE}",)
+        if is_first := layout is None and len(rows) > 0:
+            layout = _layout(rows, columns or {})
+            notes += (f"{path.name}: {layout.note}",) if layout.note else ()
+            rows = rows.without_first() if layout.has_header else rows
+        facts = row_facts(rows, layout or POSITIONAL, notes)
+        yield from with_doubt(facts, layout, path.name) if layout and is_first and not columns else facts
 
 
-def _batch(rows: Rows, notes: tuple[str, ...]) -> Batch:
-    """The facts of the rows; the object may be empty only in a fact with a weight."""
-    count, subject, predicate = rows.count, rows.column(0), rows.column(1)
-    expected = f"expected 2 to 4 {SEPARATOR_NAMES[rows.separator]}-separated fields {EXPECTED}"
+def names_columns(path: Path, columns: Given, encoding: str) -> bool:
+    """Return whether the first line of a file is a header; `columns` and `encoding` as in `read_delimited`."""
+    rows = next(read_rows(path, encoding), None)
+    return rows is not None and len(rows) > 0 and _layout(rows, columns).has_header
+
+
+def _layout(rows: Rows, columns: Given) -> Layout:
+    try:
+        return find_layout(rows.row(0), columns, stem(rows.path))
+    except DataError as error:
+        raise DataError(str(error), rows.path, int(rows.number[0])) from error
+
+
+def row_facts(rows: Rows, layout: Layout, notes: tuple[str, ...] = ()) -> Iterator[Batch]:
+    """Yield the facts of the rows by their `layout`, a batch for each split that they name; `notes` are theirs.
+
+    The object may be missing in a row, and empty only in a row with a weight.
+    """
+    place, count = layout.place, rows.count
+    roles = {role: rows.column(i) for role, i in place.items() if (count > i).any() or role in ("subject", "predicate")}
+    subject, weight_place = roles["subject"], place.get("weight", layout.width)
+    predicate = roles.get("predicate")
+    required = 1 + max(place["subject"], place.get("predicate", place["subject"]))
+    where = EXPECTED if layout is POSITIONAL else f"at {', '.join(place)}"
+    named = f"{required} to {layout.width} {SEPARATOR_NAMES[rows.separator]}-separated fields"
 
     def unnamed(i: int) -> str:
-        return f"expected {EXPECTED} without empty names, got {rows.text(i)!r}; a unary fact has two columns"
+        return f"expected {where} without empty names, got {rows.text(i)!r}; a unary fact has two columns"
 
-    faults: list[Fault] = [
-        ((count < 2) | (count > 4), lambda i: f"{expected}, got {count[i]}: {rows.text(i)!r}"),
-        (is_empty(subject) | is_empty(predicate), unnamed),
-    ]
-    object = weight = None
-    if (count > 2).any():
-        object = rows.column(2)
+    def miscounted(i: int) -> str:
+        advice = f"; {ADVICE}" if layout is POSITIONAL and count[i] > layout.width else ""
+        return f"expected {named} {where}, got {count[i]}: {rows.text(i)!r}{advice}"
+
+    is_unnamed = is_empty(subject) | (False if predicate is None else is_empty(predicate))
+    faults: list[Fault] = [((count < required) | (count > layout.width), miscounted), (is_unnamed, unnamed)]
+    object, weight = roles.get("object"), None
+    if object is not None:
         no_object = is_empty(object)
-        faults.append((no_object & (count == 3), unnamed))
+        faults.append((no_object & (count <= weight_place), unnamed))
         object = pc.if_else(pa.array(no_object), None, object) if no_object.any() else object
-    if (count > 3).any():
-        weight, is_number = parse_numbers(rows.column(3))
-        wrong = (count == 4) & ~(is_number & (weight >= 0) & (weight <= 1))
-        faults.append((wrong, lambda i: f"expected a weight in [0, 1] in the fourth column, got {rows.row(i)[3]!r}"))
-        weight[count < 4] = 1.0
+    if "weight" in roles:
+        weight, is_number = parse_numbers(roles["weight"])
+        wrong = (count > weight_place) & ~(is_number & (weight >= 0) & (weight <= 1))
+        column = "in the fourth column" if layout is POSITIONAL else f"in column {weight_place + 1}"
+        describe = f"expected a weight in [0, 1] {column}, got "
+        faults.append((wrong, lambda i: f"{describe}{rows.row(i)[weight_place]!r}"))
+        weight[count <= weight_place] = 1.0
+    if "split" in roles:
+        unknown = ~np.asarray(pc.is_in(pc.utf8_lower(roles["split"]), SPLIT_NAMES).to_numpy(zero_copy_only=False))
+        faults.append((unknown, lambda i: f"{EXPECTED_SPLIT}, got {roles['split'][i].as_py()!r}"))
     rows.check(*faults)
-    return Batch.of(subject, predicate, object, weight, notes=notes)
+    if layout.many:
+        each = pc.split_pattern(predicate, ";")
+        predicate, subject = each.values, subject.take(pc.list_parent_indices(each))
+    if predicate is None:
+        predicate = pa.repeat(pa.scalar(layout.predicate, pa.large_string()), len(rows))
+    batch = Batch.of(subject, predicate, object, weight, notes=notes, labels=row_labels(roles))
+    yield from by_split(batch, roles.get("split"))
 
 
-def read_labels(path: Path) -> dict[str, str]:
-    """Return name -> label of a labels.tsv (also .gz): `name <TAB> label` on each line."""
+def read_labels(path: Path, encoding: str = UTF8) -> dict[str, str]:
+    """Return name -> label of a labels.tsv (also .gz) in an `encoding`: `name <TAB> label` on each line."""
     labels: dict[str, str] = {}
-    for number, line in lines(path):
+    for number, line in lines(path, encoding):
         name, tab, label = line.partition("\t")
         if not tab or not name:
             raise DataError(f"expected name <TAB> label, got {line!r}", path, number)

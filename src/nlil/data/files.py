@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
+import io
 import os
 import sys
 import tempfile
@@ -15,8 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from ..errors import DataError
+from ..errors import ConfigError, DataError
 
+UTF8 = "utf-8"
 UTF8_BOM = b"\xef\xbb\xbf"
 BLOCK_BYTES = 1 << 23
 
@@ -67,11 +70,14 @@ def unreadable(path: Path, error: Exception) -> DataError:
     return DataError(reason, path)
 
 
-def blocks(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (number of the first line, text) of a UTF-8 file in blocks of whole lines.
+def blocks(path: Path, encoding: str = UTF8) -> Iterator[tuple[int, str]]:
+    """Yield (number of the first line, text) of a file in an `encoding`, in blocks of whole lines.
 
     A byte order mark is removed.
     """
+    if encoding != UTF8:
+        yield from _other_blocks(path, encoding)
+        return
     rest, number = b"", 1
     with readable(path) as stream:
         while True:
@@ -89,18 +95,46 @@ def blocks(path: Path) -> Iterator[tuple[int, str]]:
             rest = data[end:]
 
 
+def _other_blocks(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
+    rest, number = "", 1
+    with readable(path) as stream, io.TextIOWrapper(stream, encoding, newline="") as text:
+        try:
+            while data := text.read(BLOCK_BYTES):
+                data = rest + data.removeprefix("\ufeff") if number == 1 and not rest else rest + data
+                end = data.rfind("\n") + 1
+                if end:
+                    yield number, data[:end]
+                    number += data.count("\n", 0, end)
+                rest = data[end:]
+        except UnicodeError as error:
+            raise DataError(f"expected text in the encoding {encoding}, got other bytes ({error})", path) from error
+    if rest:
+        yield number, rest
+
+
+def known_encoding(name: str) -> str:
+    """Return the usual spelling of an encoding such as latin-1. Raises ConfigError if there is none of this `name`."""
+    try:
+        return codecs.lookup(name).name
+    except LookupError:
+        expected = "encoding: expected one that Python knows, such as utf-8, latin-1 or utf-16"
+        raise ConfigError(f"{expected}, got {name!r}", "encoding") from None
+
+
 def _decoded(block: bytes, path: Path, number: int) -> str:
     try:
         return block.decode()
     except UnicodeDecodeError as error:
         begin = block.rfind(b"\n", 0, error.start) + 1
         line = number + block.count(b"\n", 0, begin)
-        raise DataError(f"expected UTF-8 text, got the bytes {block[begin:].split()[0][:60]!r}", path, line) from error
+        found = f"the bytes {block[begin:].split()[0][:60]!r}"
+        advice = "name the encoding, for example --encoding latin-1"
+        raise DataError(f"expected UTF-8 text, got {found}; {advice}", path, line) from error
 
 
-def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (line number, text without its end) of a UTF-8 file; blank lines are skipped."""
-    for first, block in blocks(path):
+def lines(path: Path, encoding: str = UTF8) -> Iterator[tuple[int, str]]:
+    """Yield (line number, text without its end) of a file in an `encoding`; blank lines are skipped."""
+    for first, block in blocks(path, encoding):
         for number, line in enumerate(block.split("\n"), start=first):
             if line.strip(" \r"):
                 yield number, line.rstrip("\r")

@@ -74,22 +74,25 @@ class KnowledgeBase:
         return from_numpy(array)
 
     @classmethod
-    def from_pandas(cls, frame: Any) -> KnowledgeBase:
-        """Make a base from a DataFrame.
+    def from_pandas(cls, frame: Any, columns: str | Mapping[str, Any] | None = None) -> KnowledgeBase:
+        """Make a base from a DataFrame; a missing value is an error.
 
-        The columns of `frame` are head/relation/tail, subject/predicate/object or entity/predicate, and weight; with
-        other names they are taken by position.
+        Args:
+            frame: one fact in each row; the object of a unary fact is an empty text.
+            columns: which column has which role, as a mapping or as text: `{"subject": "source", "object": "target"}`.
+                Others are found by name (head/relation/tail, subject/predicate/object, source/type/target, ...,
+                weight), else by position.
         """
         from .tables import from_pandas
 
-        return from_pandas(frame)
+        return from_pandas(frame, columns)
 
     @classmethod
-    def from_arrow(cls, table: Any) -> KnowledgeBase:
-        """Make a base from a pyarrow `table` with the columns of `from_pandas`."""
+    def from_arrow(cls, table: Any, columns: str | Mapping[str, Any] | None = None) -> KnowledgeBase:
+        """Make a base from a pyarrow `table`; `columns` as in `from_pandas`; a null object marks a unary fact."""
         from .tables import from_arrow
 
-        return from_arrow(table)
+        return from_arrow(table, columns)
 
     @classmethod
     def from_networkx(cls, graph: Any, **options: Any) -> KnowledgeBase:

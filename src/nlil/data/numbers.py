@@ -36,6 +36,7 @@ from .arrays import Doubles, Ids, Mask
 from .dataset import Dataset, checksum
 from .delimited import Rows, is_empty, parse_numbers
 from .facts import NO_OBJECT, Facts
+from .files import UTF8
 from .tables import arrow_table, read_table, table_names
 from .vocabulary import Vocabulary
 
@@ -259,9 +260,9 @@ def _by_split(dataset: Dataset, added: Facts) -> dict[str, Facts]:
 # tables of numbers ------------------------------------------------------------------------------------
 
 
-def read_numbers(path: Path) -> pa.Table:
-    """Read the numbers file at `path` (.tsv, .csv, .txt, also .gz, or .parquet)."""
-    table = read_table(path, _number_rows)
+def read_numbers(path: Path, encoding: str = UTF8) -> pa.Table:
+    """Read the numbers file at `path` (.tsv, .csv, .txt, also .gz, in an `encoding`, or .parquet)."""
+    table = read_table(path, _number_rows, encoding=encoding)
     if not table.num_rows:
         raise DataError("expected a header line and at least one row of numbers, got none", path)
     return table

@@ -1,12 +1,13 @@
 """Tables and graphs in Python (NumPy, pandas, Arrow, NetworkX, PyKEEN), Parquet files, and tables in files.
 
-Columns of facts are found by name (head/relation/tail, subject/predicate/object, entity/predicate, and optionally
-weight), otherwise by position.
+Columns of facts are those that the user names, else found by name, else by position (columns.py).
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +17,21 @@ import pyarrow.compute as pc
 
 from ..errors import DataError, require
 from .builder import Batch, FactCollector, Row, code_of_empty, encoded
+from .columns import ADVICE, POSITIONAL, Given, Layout, find_layout, parse_columns
 from .delimited import Rows, read_rows
-from .files import ending, readable
+from .files import UTF8, ending, readable, stem
 from .kb import KnowledgeBase
+from .roles import EXPECTED_SPLIT, SPLIT_NAMES, by_split, doubt_about, row_labels, with_doubt
 
-KNOWN_COLUMNS = (
-    ("head", "relation", "tail"),
-    ("subject", "predicate", "object"),
-    ("entity", "predicate"),
-)
+EXPECTED_COLUMNS = "the columns (entity, predicate) or (subject, predicate, object) with an optional weight"
 
 
-def read_parquet(path: Path) -> Iterator[Batch]:
-    """Yield the rows of the .parquet file at `path`, row group by row group."""
+def read_parquet(path: Path, columns: Given | None = None, encoding: str = UTF8) -> Iterator[Batch]:
+    """Yield the rows of the .parquet file at `path`, row group by row group.
+
+    `columns` says which column has which role, as far as the user does; the text of a Parquet file is UTF-8, whatever
+    the `encoding` of other files.
+    """
     import pyarrow.parquet as pq
 
     try:
@@ -37,10 +40,14 @@ def read_parquet(path: Path) -> Iterator[Batch]:
         raise DataError(f"expected a Parquet file, got: {error}", path) from error
     with file:
         try:
-            chosen, notes = choose_columns(file.schema_arrow.names)
+            names = file.schema_arrow.names
+            layout = table_layout(names, columns or {}, stem(path))
+            notes = (f"{path.name}: {layout.note}",) if layout.note else ()
             start = 0
-            for rows in file.iter_batches(batch_size=1 << 20, columns=chosen):
-                yield table_batch([rows.column(name) for name in chosen], start, notes)
+            for rows in file.iter_batches(batch_size=1 << 20, columns=[names[i] for i in layout.place.values()]):
+                chosen = {role: rows.column(names[i]) for role, i in layout.place.items()}
+                facts = table_facts(chosen, layout, start, notes)
+                yield from facts if columns or start else with_doubt(facts, layout, path.name)
                 start += rows.num_rows
         except DataError as error:
             raise DataError(str(error), path) from error
@@ -49,7 +56,10 @@ def read_parquet(path: Path) -> Iterator[Batch]:
 
 
 def read_table(
-    path: Path, table_of: Callable[[Rows, list[str]], pa.Table], columns: Sequence[str] | None = None
+    path: Path,
+    table_of: Callable[[Rows, list[str]], pa.Table],
+    columns: Sequence[str] | None = None,
+    encoding: str = UTF8,
 ) -> pa.Table:
     """Read the table in the file at `path`: .tsv, .csv, .txt (also .gz) or .parquet.
 
@@ -57,12 +67,13 @@ def read_table(
         path: The file.
         table_of: Converts rows of text, given the names of the columns.
         columns: These names, if the header may be missing; None: the first line is always the header.
+        encoding: Of a text file.
     """
     if ending(path) == ".parquet":
         return _read_parquet_table(path)
     header, is_first = list(columns or ()), True
     blocks: list[pa.Table] = []
-    for rows in read_rows(path):
+    for rows in read_rows(path, encoding):
         if is_first and len(rows):
             is_first, names = False, rows.row(0)
             if columns is None or [name.strip(' "').lower() for name in names] == header:
@@ -110,63 +121,85 @@ def _refuse_unnamed(names: pa.DictionaryArray, expected: str, start: int = 0) ->
         raise DataError(f"row {start + pc.index(empty, True).as_py() + 1}: expected {expected}, got none")
 
 
-def choose_columns(names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Choose which of the column `names` to read, in the order subject, predicate, object, weight.
+def table_layout(names: Sequence[str], columns: Given, table: str = "") -> Layout:
+    """Return which of the column `names` has which role; `table` is the name of the table, if it has one.
 
-    Returns these, and a note about other columns.
+    `columns` is what the user says. Raises DataError if the roles are not clear.
 
-    >>> choose_columns(["tail", "relation", "head", "weight"])[0]
-    ['head', 'relation', 'tail', 'weight']
+    >>> table_layout(["tail", "relation", "head"], {}).place
+    {'subject': 2, 'predicate': 1, 'object': 0}
     """
-    lower = {name.lower(): name for name in names}
-    for known in KNOWN_COLUMNS:
-        if all(name in lower for name in known):
-            chosen = [lower[name] for name in known]
-            break
+    layout = find_layout(list(map(str, names)), columns, table)
+    if layout is not POSITIONAL:
+        return layout
+    if not 2 <= len(names) <= 4:
+        raise DataError(f"expected {EXPECTED_COLUMNS}, got {list(names)}; {ADVICE}")
+    return Layout({role: i for role, i in POSITIONAL.place.items() if i < len(names)}, len(names))
+
+
+def table_facts(
+    columns: Mapping[str, Any],
+    layout: Layout,
+    start: int = 0,
+    notes: tuple[str, ...] = (),
+    refuse_missing: bool = False,
+) -> Iterator[Batch]:
+    """Yield the facts of the `columns` by role, a batch for each split that they name.
+
+    A null or empty object marks a unary fact. A third column of fractions, found by position, is a weight.
+
+    Args:
+        columns: role -> Arrow array.
+        layout: the layout of the table.
+        start: the number of rows before the first, for errors.
+        notes: those of the batches.
+        refuse_missing: a null object is an error (in pandas it is a missing value); an empty text is not.
+    """
+    roles = {
+        role: column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        for role, column in columns.items()
+    }
+    if not layout.note and "weight" not in roles and "object" in roles and pa.types.is_floating(roles["object"].type):
+        roles["weight"] = roles.pop("object")
+    weight = _weights(roles["weight"], start) if "weight" in roles else None
+    texts = {role: _strings(column, start) for role, column in roles.items() if role != "weight"}
+    subject = _required(texts["subject"], "subject", start)
+    if "predicate" in texts:
+        predicate = _required(texts["predicate"], "predicate", start)
     else:
-        if not 2 <= len(names) <= 4:
-            expected = "the columns (entity, predicate) or (subject, predicate, object) with an optional weight"
-            raise DataError(f"expected {expected}, got {list(names)}")
-        return list(names), ()
-    if "weight" in lower:
-        chosen.append(lower["weight"])
-    left_out = [name for name in names if name not in chosen]
-    return chosen, (f"columns not read: {', '.join(left_out)}",) if left_out else ()
-
-
-def table_batch(columns: Sequence[Any], start: int = 0, notes: tuple[str, ...] = ()) -> Batch:
-    """Make a batch of the `columns` subject, predicate[, object][, weight].
-
-    `start` is the number of the first row, for errors; `notes` are those of the batch. A null or empty object marks a
-    unary fact. A third column of fractions is a weight, not an object.
-    """
-    subject, predicate, *rest = columns
-    if len(rest) == 1 and pa.types.is_floating(rest[0].type):
-        rest = [None, rest[0]]
-    object = rest[0] if rest else None
-    weight = _weights(rest[1], start) if len(rest) > 1 else None
-    subject, predicate = _required(subject, "subject", start), _required(predicate, "predicate", start)
-    third = None
-    if object is not None:
-        text = _strings(object)
-        third = encoded(pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text))
-    return Batch(subject, predicate, third, weight, notes=notes)
+        predicate = encoded(pa.repeat(pa.scalar(layout.predicate, pa.large_string()), len(subject)))
+    object = None
+    if "object" in texts:
+        text = texts["object"]
+        if refuse_missing and text.null_count:
+            row = start + pc.index(pc.is_null(text), True).as_py() + 1
+            advice = "leave such rows out with dropna(), or write an empty text in a unary fact"
+            raise DataError(f"row {row}: expected the name of an object, got a missing value; {advice}")
+        object = encoded(pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text))
+    if "split" in texts:
+        unknown = pc.invert(pc.is_in(pc.fill_null(pc.utf8_lower(texts["split"]), ""), SPLIT_NAMES))
+        if pc.any(unknown).as_py():
+            row = pc.index(unknown, True).as_py()
+            raise DataError(f"row {start + row + 1}: {EXPECTED_SPLIT}, got {texts['split'][row].as_py()!r}")
+    batch = Batch(subject, predicate, object, weight, notes=notes, labels=row_labels(texts))
+    yield from by_split(batch, texts.get("split"))
 
 
 def _required(column: Any, what: str, start: int) -> pa.DictionaryArray:
-    names = encoded(_strings(column))
+    names = encoded(column)
     _refuse_unnamed(names, f"the name of a {what}", start)
     return names
 
 
-def _strings(column: Any) -> Any:
-    """Return names as text. Whole numbers are names too, fractions are not."""
-    plain = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    kind = plain.type.value_type if pa.types.is_dictionary(plain.type) else plain.type
+def _strings(column: Any, start: int) -> Any:
+    """Return names as text. Whole numbers are names too, also as pandas keeps them beside missing values."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_floating(kind) and pc.all(pc.equal(column, pc.trunc(column))).as_py() is not False:
+        return column.cast(pa.int64()).cast(pa.large_string())
     named = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)
     if not named and not pa.types.is_null(kind) and not pa.types.is_string_view(kind):
         raise DataError(f"expected names as text or whole numbers, got a column of {kind}")
-    return plain.cast(pa.large_string())
+    return column.cast(pa.large_string())
 
 
 def _weights(column: Any, start: int) -> Any:
@@ -196,27 +229,40 @@ def from_numpy(array: Any) -> KnowledgeBase:
         raise DataError("expected names as text or whole numbers, got an array of fractions")
     names = [pa.array([None if x is None else str(x) for x in column], pa.large_string()) for column in rows.T[:3]]
     weight = [pa.array(rows[:, 3].astype(np.float64))] if rows.shape[1] == 4 else []
-    return _from_batch(table_batch([*names, *weight]))
+    layout = table_layout([""] * rows.shape[1], {})
+    return _collected(table_facts(dict(zip(layout.place, [*names, *weight])), layout))
 
 
-def from_arrow(table: pa.Table) -> KnowledgeBase:
-    """Make a base from the columns of `table`.
+def from_arrow(table: pa.Table, columns: str | Mapping[str, Any] | None = None) -> KnowledgeBase:
+    """Make a base from a `table`; a null object marks a unary fact.
 
-    They are found by name (head/relation/tail, subject/predicate/object, entity/predicate, weight), otherwise by
-    position.
+    `columns` says which column has which role: `{"subject": "source", "object": "target"}`, or the same as text. Others
+    are found by name (head/relation/tail, source/type/target, ...), else by position.
     """
-    chosen, _ = choose_columns(table.column_names)
-    return _from_batch(table_batch([table.column(name).combine_chunks() for name in chosen]))
+    return _from_table(table, columns, refuse_missing=False)
 
 
-def from_pandas(frame: Any) -> KnowledgeBase:
-    """Make a base from a DataFrame: `frame` has the columns of `from_arrow`; a missing object marks a unary fact."""
+def from_pandas(frame: Any, columns: str | Mapping[str, Any] | None = None) -> KnowledgeBase:
+    """Make a base from a DataFrame `frame`; `columns` as in `from_arrow`.
+
+    A missing value is an error, as an empty field of a CSV file is; the object of a unary fact is an empty text.
+    """
     require("pandas", "graph", "reading data frames")
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise DataError(f"expected columns with values of one type each, got: {error}") from error
-    return from_arrow(table)
+    return _from_table(table, columns, refuse_missing=True)
+
+
+def _from_table(table: pa.Table, columns: str | Mapping[str, Any] | None, refuse_missing: bool) -> KnowledgeBase:
+    given = parse_columns(columns)
+    layout = table_layout(table.column_names, given)
+    chosen = {role: table.column(i).combine_chunks() for role, i in layout.place.items()}
+    batches = list(table_facts(chosen, layout, refuse_missing=refuse_missing and "weight" not in chosen))
+    if not given and (doubt := doubt_about(batches[0], layout)):
+        warnings.warn(doubt.replace("--columns ", "columns="), stacklevel=4)
+    return _collected(batches)
 
 
 def from_networkx(
@@ -283,7 +329,13 @@ def _by_id(ids: dict[str, int] | None, size: int) -> list[str]:
     return names
 
 
-def _from_batch(batch: Batch) -> KnowledgeBase:
+def _collected(batches: Iterable[Batch]) -> KnowledgeBase:
+    """Make a base of the facts of all splits."""
     collector = FactCollector()
-    collector.add(batch)
-    return collector.finish().knowledge_base()
+    for batch in batches:
+        collector.add(replace(batch, split=""))
+    got = collector.finish()
+    names = {predicate.name for predicate in got.predicates}
+    return got.knowledge_base(
+        entity_labels=got.labels, predicate_labels={n: label for n, label in got.labels.items() if n in names}
+    )

@@ -85,16 +85,17 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Entry:
-    """What is kept of one `source` in a `folder`."""
+    """What is kept of one `source` in a `folder`; `how` it was read, where the user has said so."""
 
     folder: Path
     source: str
+    how: str = ""
 
     @property
     def stem(self) -> Path:
         """The path of both files, without their endings."""
         name = "".join(c if c.isalnum() or c in "._-" else "_" for c in Path(self.source).name)[:60]
-        return self.folder / f"{name}-{hashlib.sha256(self.source.encode()).hexdigest()[:16]}"
+        return self.folder / f"{name}-{hashlib.sha256((self.source + self.how).encode()).hexdigest()[:16]}"
 
     @property
     def arrays(self) -> Path:
@@ -141,7 +142,7 @@ class Entry:
         self.arrays.unlink(missing_ok=True)
 
     def _note(self, files: Sequence[SourceFile], num_facts: int) -> None:
-        record = {"source": self.source, "facts": num_facts, "files": [asdict(file) for file in files]}
+        record = {"source": self.source, "how": self.how, "facts": num_facts, "files": [asdict(file) for file in files]}
         with replacing(self.record) as part:
             part.write_text(json.dumps(record, indent=1), encoding="utf-8")
 
@@ -156,7 +157,7 @@ class Entry:
         return found if [a.sha256 for a in found] == [b.sha256 for b in then] else None
 
 
-def cached(source: str, name: str, files: Sequence[Path], read: Callable[[], Dataset]) -> Dataset:
+def cached(source: str, name: str, files: Sequence[Path], read: Callable[[], Dataset], how: str = "") -> Dataset:
     """Return what `read` makes of `files`: from the cache, if they were read before and are worth it.
 
     Args:
@@ -164,13 +165,14 @@ def cached(source: str, name: str, files: Sequence[Path], read: Callable[[], Dat
         name: What the data set is called.
         files: All files that decide what is read.
         read: Reads them; called where the cache does not have them.
+        how: How they are read, where the user has said so.
     """
     if sum(map(seconds_to_read, files)) < LEAST_SECONDS:
         return read()
     folder = facts_folder()
     if folder is None:
         return read()
-    entry = Entry(folder, source)
+    entry = Entry(folder, source, how)
     dataset = entry.open(name, files)
     if dataset is not None:
         return dataset
@@ -265,7 +267,7 @@ def _entries() -> Iterator[tuple[Entry, Cached]]:
     for record in sorted(folder.glob("*.json")) if folder is not None else ():
         try:
             content = json.loads(record.read_bytes())
-            entry = Entry(record.parent, content["source"])
+            entry = Entry(record.parent, content["source"], content.get("how", ""))
             arrays = entry.arrays.stat()
             files = [SourceFile(**file) for file in content["files"]]
             name, size = Path(entry.source).name, arrays.st_size + record.stat().st_size

@@ -1,7 +1,8 @@
 """Folders and single files: how each file is read.
 
     folder/  train.* [facts.*] [valid.*] [test.*] [train|valid|test_negatives.*] [labels.tsv] [relation_labels.tsv]
-    folder/  one facts file
+    folder/  one facts file, or several tables with headers, such as the nodes and relationships of Neo4j
+    folder/  [data/] train-00000-of-00002.parquet ...                parts of a split, as Hugging Face writes them
     folder/  bk.pl [exs.pl]                  read from these two only
     folder/  *_sceneGraphs.json[.gz]         scene graphs in the common form; wins over other files beside it
     folder/  scene_graphs.json | relationships.json                                          Visual Genome
@@ -16,15 +17,19 @@ the path of one of the files: it is read as training data, with the name lists b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from ..data.builder import Batch, Collected, FactCollector
-from ..data.dataset import Dataset, make_dataset
-from ..data.delimited import read_delimited, read_labels
+from ..data.columns import Given, parse_columns
+from ..data.dataset import DataOptions, Dataset, make_dataset
+from ..data.delimited import names_columns, read_delimited, read_labels
 from ..data.facts import Splits
-from ..data.files import ending, present, stem, unreadable
+from ..data.files import UTF8, ending, present, stem, unreadable
+from ..data.graphml import read_graphml
+from ..data.json_lines import read_json_lines
 from ..data.numbers import ENDINGS, FILE_STEM, read_numbers, with_numbers
 from ..data.prolog import read_examples, read_prolog
 from ..data.rdf import read_rdf
@@ -35,20 +40,29 @@ from ..scene.readers import FILE_MARK, common_files, files_beside, original_file
 from .cache import cached
 from .load import ORIGINAL
 
-READERS: Mapping[str, Callable[[Path], Iterator[Batch]]] = {
+TABLES: Mapping[str, Callable[[Path, Given, str], Iterator[Batch]]] = {
     ".tsv": read_delimited,
     ".csv": read_delimited,
     ".txt": read_delimited,
+    ".jsonl": read_json_lines,
+    ".ndjson": read_json_lines,
     ".parquet": read_parquet,
+    ".graphml": read_graphml,
+}
+"""Readers of tables, whose columns the user may name."""
+READERS: Mapping[str, Callable[[Path], Iterator[Batch]]] = {
     ".nt": read_rdf,
     ".ttl": read_rdf,
     ".pl": read_prolog,
 }
+FACT_ENDINGS = (*TABLES, *READERS)
+DELIMITED = (".tsv", ".csv", ".txt")
 ROLES = {
     "facts": "train",
     "train": "train",
     "valid": "valid",
     "val": "valid",
+    "validation": "valid",
     "test": "test",
     "train_negatives": "negatives train",
     "valid_negatives": "negatives valid",
@@ -60,39 +74,43 @@ NOT_FACTS = frozenset(
 )
 
 
-def read_path(path: Path, name: str, cuts: int, like: Collection[Predicate]) -> Dataset:
+def read_path(path: Path, name: str, options: DataOptions, like: Collection[Predicate]) -> Dataset:
     """Read a data set from a file or a folder.
 
     Args:
         path: The file or folder.
         name: The name of the data set.
-        cuts: The number of bins of a number.
+        options: The columns and the encoding of tables, and the number of bins of a number.
         like: Predicates of other data; numbers are cut as there.
     """
+    how = f"{options.columns} {options.encoding}" if options.is_told else ""
     try:
         if str(path).endswith(ORIGINAL) and not path.exists():
             folder = Path(str(path).removesuffix(ORIGINAL))
             read = cached(f"{folder.resolve()}{ORIGINAL}", name, _data(folder), lambda: _read_originals(folder, name))
-            return _numbered(read, folder, cuts, like)
+            return _numbered(read, folder, options, like)
         if path.is_dir():
-            read = cached(str(path.resolve()), name, _data(path), lambda: _read_folder(path, name))
-            return _numbered(read, path, cuts, like)
+            path = path / "data" if (path / "data").is_dir() and not _data(path) else path
+            read = cached(str(path.resolve()), name, _data(path), lambda: _read_folder(path, name, options), how)
+            return _numbered(read, path, options, like)
         files = [path, *files_beside(path)] if ending(path) == ".json" else [path]
-        return cached(str(path.resolve()), name, files, lambda: _read_file(path, name))
+        return cached(str(path.resolve()), name, files, lambda: _read_file(path, name, options), how)
     except OSError as error:
         raise unreadable(path, error) from error
 
 
-def _read_file(path: Path, name: str) -> Dataset:
+def _read_file(path: Path, name: str, options: DataOptions) -> Dataset:
     path.stat()
     if ending(path) == ".json":
         return _scene_dataset({"train": path}, name)
-    if ending(path) not in READERS:
-        raise DataError(f"expected a file ending in {', '.join(READERS)} or .json (also .gz), got {path.name!r}", path)
-    return _plain_dataset({"train": [path]}, name, path)
+    if ending(path) not in FACT_ENDINGS:
+        raise DataError(
+            f"expected a file ending in {', '.join(FACT_ENDINGS)} or .json (also .gz), got {path.name!r}", path
+        )
+    return _plain_dataset({"train": [path]}, name, path, options)
 
 
-def _read_folder(folder: Path, name: str) -> Dataset:
+def _read_folder(folder: Path, name: str, options: DataOptions) -> Dataset:
     files = _files(folder)
     background = present(folder, "bk.pl")
     if background:
@@ -100,16 +118,16 @@ def _read_folder(folder: Path, name: str) -> Dataset:
     scenes = common_files(files)
     if scenes:
         return _scene_dataset(scenes, name)
-    tables = [f for f in files if ending(f) in READERS and stem(f).lower() not in NOT_FACTS]
-    if not any(stem(f) in ROLES for f in tables) and original_files(files):
+    tables = [f for f in files if ending(f) in FACT_ENDINGS and stem(f).lower() not in NOT_FACTS]
+    if not any(_part(f) in ROLES for f in tables) and original_files(files):
         return _read_originals(folder, name)
-    roles = _roles(folder, tables)
+    roles = _roles(folder, tables, options)
     unread = [f.name for f in tables if not any(f in group for group in roles.values())]
     notes = (f"files not read: {', '.join(unread)}",) if unread else ()
-    return _plain_dataset(roles, name, folder, notes)
+    return _plain_dataset(roles, name, folder, options, notes)
 
 
-def _numbered(dataset: Dataset, folder: Path, cuts: int, like: Collection[Predicate]) -> Dataset:
+def _numbered(dataset: Dataset, folder: Path, options: DataOptions, like: Collection[Predicate]) -> Dataset:
     """Add predicates for the folder's numbers, if it has any; bk.pl is read alone."""
     files = [f for f in _files(folder) if stem(f).lower() == FILE_STEM and ending(f) in ENDINGS]
     if not files or present(folder, "bk.pl"):
@@ -117,7 +135,7 @@ def _numbered(dataset: Dataset, folder: Path, cuts: int, like: Collection[Predic
     if len(files) > 1:
         raise DataError(f"expected one {FILE_STEM} file, got {files[0].name} and {files[1].name}", folder)
     try:
-        return with_numbers(dataset, read_numbers(files[0]), cuts, like)
+        return with_numbers(dataset, read_numbers(files[0], options.encoding), options.cuts, like)
     except DataError as error:
         raise (error if error.path is not None else DataError(str(error), files[0])) from error
 
@@ -128,7 +146,7 @@ def _files(folder: Path) -> list[Path]:
 
 def _data(folder: Path) -> list[Path]:
     """The files of a folder that may hold facts, names or numbers."""
-    return [file for file in _files(folder) if ending(file) in READERS or ending(file) == ".json"]
+    return [file for file in _files(folder) if ending(file) in FACT_ENDINGS or ending(file) == ".json"]
 
 
 def _read_originals(folder: Path, name: str) -> Dataset:
@@ -146,40 +164,56 @@ def _read_originals(folder: Path, name: str) -> Dataset:
     return replace(dataset, notes=(*dataset.notes, note)) if others else dataset
 
 
-def _roles(folder: Path, files: list[Path]) -> dict[str, list[Path]]:
+def _part(file: Path) -> str:
+    """Return the name of a file without its format and without its number among the parts of a split."""
+    return re.sub(r"-\d+-of-\d+$", "", stem(file))
+
+
+def _roles(folder: Path, files: list[Path], options: DataOptions) -> dict[str, list[Path]]:
     """Return the files of each split, in reading order."""
-    by_stem: dict[str, Path] = {}
+    by_name: dict[str, list[Path]] = {}
     for file in files:
-        if stem(file) in ROLES and stem(file) in by_stem:
-            raise DataError(f"expected one {stem(file)} file, got {by_stem[stem(file)].name} and {file.name}", folder)
-        by_stem[stem(file)] = file
+        before = by_name.setdefault(_part(file), [])
+        if _part(file) in ROLES and before and stem(file) in ROLES:
+            raise DataError(f"expected one {stem(file)} file, got {before[0].name} and {file.name}", folder)
+        before.append(file)
     roles: dict[str, list[Path]] = {}
     for name, role in ROLES.items():
-        if name in by_stem:
-            roles.setdefault(role, []).append(by_stem[name])
+        if name in by_name:
+            roles.setdefault(role, []).extend(by_name[name])
     if "train" not in roles:
-        others = [f for f in files if stem(f) not in ROLES]
-        if len(others) != 1:
-            found = ", ".join(f.name for f in files) or "none of these"
-            raise DataError(
-                f"expected train.tsv (also .csv, .txt, .parquet, .nt, .ttl, .pl, .gz), "
-                f"a single facts file, bk.pl or train{FILE_MARK}, got {found}",
-                folder,
-            )
-        roles = {"train": others, **roles}
-    if len(roles.get("valid", ())) > 1:
-        raise DataError("expected one of valid and val, got both", folder)
+        roles = {"train": _only_tables(folder, files, options), **roles}
+    if sum(name in by_name for name, role in ROLES.items() if role == "valid") > 1:
+        raise DataError("expected one of valid, val and validation, got several", folder)
     return roles
 
 
-def _plain_dataset(roles: Mapping[str, list[Path]], name: str, source: Path, notes: tuple[str, ...] = ()) -> Dataset:
-    collector = FactCollector()
+def _only_tables(folder: Path, files: list[Path], options: DataOptions) -> list[Path]:
+    """Return the files of training facts of a folder without a train file: one, or tables that name their columns."""
+    others = [f for f in files if _part(f) not in ROLES]
+    told = parse_columns(options.columns), options.encoding
+    if len(others) == 1 or (others and all(ending(f) in DELIMITED and names_columns(f, *told) for f in others)):
+        return others
+    found = ", ".join(f.name for f in files) or "none of these"
+    raise DataError(
+        f"expected train.tsv (also .csv, .txt, .jsonl, .parquet, .graphml, .nt, .ttl, .pl, .gz), a single facts file, "
+        f"tables with headers, bk.pl or train{FILE_MARK}, got {found}",
+        folder,
+    )
+
+
+def _plain_dataset(
+    roles: Mapping[str, list[Path]], name: str, source: Path, options: DataOptions, notes: tuple[str, ...] = ()
+) -> Dataset:
+    collector, columns = FactCollector(), parse_columns(options.columns)
     for role, files in roles.items():
         for file in files:
-            for batch in READERS[ending(file)](file):
+            kind = ending(file)
+            read = TABLES[kind](file, columns, options.encoding) if kind in TABLES else READERS[kind](file)
+            for batch in read:
                 collector.add(batch, role)
     folder = source if source.is_dir() else None
-    return _finish(collector.finish(), name, source, folder, notes=notes)
+    return _finish(collector.finish(), name, source, folder, notes=notes, encoding=options.encoding)
 
 
 def _finish(
@@ -189,22 +223,23 @@ def _finish(
     folder: Path | None,
     targets: tuple[Predicate, ...] | None = None,
     notes: tuple[str, ...] = (),
+    encoding: str = UTF8,
 ) -> Dataset:
     if not len(got.of("train")):
         raise DataError("expected at least one training fact, got none", source)
     predicate_names = {predicate.name for predicate in got.predicates}
     predicate_labels = {n: label for n, label in got.labels.items() if n in predicate_names}
-    entity_labels = {**got.labels, **_labels(folder, "labels")}
-    predicate_labels |= _labels(folder, "relation_labels")
+    entity_labels = {**got.labels, **_labels(folder, "labels", encoding)}
+    predicate_labels |= _labels(folder, "relation_labels", encoding)
     kb = got.knowledge_base(entity_labels=entity_labels, predicate_labels=predicate_labels)
     negatives = {role.removeprefix("negatives "): facts for role, facts in got.facts.items() if " " in role}
     splits = Splits(kb.facts, got.of("valid"), got.of("test"), negatives)
     return make_dataset(name, kb, splits, targets, notes=(*notes, *got.notes))
 
 
-def _labels(folder: Path | None, name: str) -> dict[str, str]:
+def _labels(folder: Path | None, name: str, encoding: str) -> dict[str, str]:
     file = present(folder, f"{name}.tsv") if folder else None
-    return read_labels(file) if file else {}
+    return read_labels(file, encoding) if file else {}
 
 
 def _read_ilp(folder: Path, name: str, background: Path, examples: Path | None) -> Dataset:

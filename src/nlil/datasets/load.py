@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ..data.catalog import catalog_names, download, find
+from ..data.columns import columns_text
 from ..data.dataset import DataOptions, Dataset
 from ..data.facts import Splits
 from ..data.kb import KnowledgeBase
@@ -19,19 +22,31 @@ ORIGINAL = ":original"
 """Suffix of a name or path that selects the original annotations (see folder.py)."""
 
 
-def load(source: str | Path, *, seed: int = 0, options: DataOptions = PLAIN) -> tuple[KnowledgeBase, Splits]:
+def load(
+    source: str | Path,
+    *,
+    seed: int = 0,
+    options: DataOptions = PLAIN,
+    columns: str | Mapping[str, Any] | None = None,
+    encoding: str | None = None,
+) -> tuple[KnowledgeBase, Splits]:
     """Load the training facts and the splits of a data set.
 
     Args:
         source: A built-in or catalogue name, a file or a folder, as in `load_dataset`.
         seed: Of built-in sets, which are generated.
         options: What to do with the facts before anything is learned from them.
+        columns: Which column of a table has which role, such as {"subject": "source", "object": "target"}; others are
+            found by name, else by position.
+        encoding: Of text files; default: UTF-8.
 
     >>> kb, splits = load("even:10")
     >>> len(kb.facts)
     17
     """
-    dataset = load_dataset(source, seed=seed, options=options)
+    told: dict[str, Any] = {"columns": columns_text(columns)} if columns else {}
+    told |= {"encoding": encoding} if encoding else {}
+    dataset = load_dataset(source, seed=seed, options=replace(options, **told))
     return dataset.kb, dataset.splits
 
 
@@ -55,7 +70,7 @@ def load_dataset(
         options: What to do with the facts before anything is learned from them.
         like: Predicates of a run whose rules will be applied; numbers and boxes are cut and named as there.
     """
-    dataset = refined(_found(source, seed, may_download, options.cuts, like), options)
+    dataset = refined(_found(source, seed, may_download, options, like), options)
     if options.geometry and dataset.kb.boxes is not None:
         from ..scene.geometry import with_geometry
 
@@ -63,7 +78,9 @@ def load_dataset(
     return dataset
 
 
-def _found(source: str | Path, seed: int, may_download: bool, cuts: int, like: Collection[Predicate]) -> Dataset:
+def _found(
+    source: str | Path, seed: int, may_download: bool, options: DataOptions, like: Collection[Predicate]
+) -> Dataset:
     builtin = None if isinstance(source, Path) else make_builtin(source, seed)
     if builtin is not None:
         return builtin
@@ -71,10 +88,10 @@ def _found(source: str | Path, seed: int, may_download: bool, cuts: int, like: C
 
     path = source if isinstance(source, Path) else _folder_of_name(source, may_download)
     if path is not None:
-        return read_path(path, path.name if isinstance(source, Path) else source, cuts, like)
+        return read_path(path, path.name if isinstance(source, Path) else source, options, like)
     path = Path(source).expanduser()
     if str(source) and Path(str(path).removesuffix(ORIGINAL)).exists():
-        return read_path(path, path.name, cuts, like)
+        return read_path(path, path.name, options, like)
     known = (*builtin_names(), *catalog_names())
     raise UnknownName("data set", str(source), known, "it is neither a known set nor an existing path")
 

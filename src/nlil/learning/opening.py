@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +12,7 @@ import numpy as np
 
 from ..config import LearnerConfig
 from ..data.dataset import Dataset
+from ..data.files import UTF8
 from ..data.kb import KnowledgeBase
 from ..datasets import load_dataset
 from ..errors import DataError, RunError
@@ -222,13 +223,17 @@ class OpenedRun(Applied):
         return {prefix + name: float(overall[name]) for name in MAIN_FIGURES if name in overall}
 
 
-def open_run(path: str | Path, data: str | None = None, theory: bool = False) -> OpenedRun:
+def open_run(
+    path: str | Path, data: str | None = None, theory: bool = False, reading: Mapping[str, Any] | None = None
+) -> OpenedRun:
     """Return a run and the data its rules are to be applied to.
 
     Args:
         path: the run folder.
         data: a name or path; None: what the run was learned from.
         theory: use the rules of its theories alone.
+        reading: the `columns` and the `encoding` of the data; by default what the run was learned from is read as it
+            was then, and other data by the names of its columns.
     """
     path = Path(path)
     info, learned = load_with_info(path)
@@ -238,10 +243,12 @@ def open_run(path: str | Path, data: str | None = None, theory: bool = False) ->
         raise RunError("the run does not say which data it was learned from; name it with --data", path)
     options = learned.config.data_options()
     if data is None:
+        options = replace(options, **(reading or {}))
         dataset = load_dataset(info.source or "", seed=learned.config.seed, options=options)
     else:
         # What was dropped as rare or misleading is in no rule, and counts of other data say nothing about it.
-        options = replace(options, drop=(), min_count=0)
+        options = replace(options, drop=(), min_count=0, columns="", encoding=UTF8)
+        options = replace(options, **(reading or {}))
         # `size_over_12pct` means 12 % of any image, whatever the quantiles of other data are.
         like = learned.rules.predicates
         dataset = load_dataset(data, seed=learned.config.seed, options=options, like=like)

@@ -99,7 +99,7 @@ def test_common_options_reach_the_session() -> None:
         ["--json", "--seed", "7", "--device", "cpu", "--threads", "2", "--memory", "2GiB", "--quiet"],
         standalone_mode=False,
     )
-    assert seen == [Session(True, 7, "cpu", 2, "2GiB", True, False)]
+    assert seen == [Session(True, 7, "cpu", 2, "2GiB", quiet=True)]
 
 
 def test_given_options_win_over_the_configuration() -> None:

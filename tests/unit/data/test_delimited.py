@@ -43,7 +43,7 @@ def test_csv_separator_quotes_and_a_header_that_is_noted(tmp_path):
     text = 'subject,predicate,object\n"Smith, John",knows,"the ""Boss"""\na,knows,b\n'
     dataset = read(write(tmp_path / "f.csv", text))
     assert rows(dataset.kb) == {("Smith, John", "knows", 'the "Boss"'), ("a", "knows", "b")}
-    assert dataset.notes == ("f.csv: the first line 'subject,predicate,object' is read as a header",)
+    assert dataset.notes == ("f.csv: columns read as subject=subject, predicate=predicate, object=object",)
 
 
 def test_the_other_separator_is_found(tmp_path):

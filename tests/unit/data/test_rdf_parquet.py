@@ -61,7 +61,9 @@ def test_parquet_by_name_in_any_order_with_weights_and_categories(tmp_path):
     dataset = load_dataset(path)
     assert rows(dataset.kb) == {("a", "p", "b"), ("a", "u"), ("b", "p", "c")}
     assert np.allclose(dataset.kb.facts.weight, [1.0, 0.25, 0.5])
-    assert dataset.notes == ("columns not read: colour",)
+    assert dataset.notes == (
+        "f.parquet: columns read as subject=head, predicate=relation, object=tail, weight=weight; not read: colour",
+    )
 
 
 def test_parquet_by_position_and_unary(tmp_path):

@@ -1,0 +1,74 @@
+"""JSON lines: one object per line, whose keys are the columns (columns.py)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..errors import DataError
+from .builder import Batch, batched
+from .columns import ADVICE, POSITIONAL, Given, Layout, find_layout
+from .delimited import Rows, row_facts
+from .files import UTF8, lines, stem
+from .roles import with_doubt
+
+
+def read_json_lines(path: Path, columns: Given | None = None, encoding: str = UTF8) -> Iterator[Batch]:
+    """Yield the facts of a .jsonl or .ndjson file (also .gz); a missing or null object marks a unary fact.
+
+    Args:
+        path: the file.
+        columns: which key has which role, as far as the user says so.
+        encoding: of the text.
+    """
+    layout: Layout | None = None
+    names: list[str] = []
+    notes: tuple[str, ...] = ()
+    for some in batched(lines(path, encoding)):
+        records = [_record(text, path, number) for number, text in some]
+        is_first = layout is None
+        if layout is None:
+            names = list(dict.fromkeys(key for record in records for key in record))
+            try:
+                layout = find_layout(names, columns or {}, stem(path))
+            except DataError as error:
+                raise DataError(str(error), path) from error
+            if layout is POSITIONAL:
+                raise DataError(f"expected keys such as subject, predicate and object, got {names}; {ADVICE}", path)
+            notes = (f"{path.name}: {layout.note}",)
+        optional = layout.place.get("object")
+        chosen = [
+            [_text(record.get(name), path, number, i == optional) for i, name in enumerate(names)]
+            for record, (number, _) in zip(records, some, strict=True)
+        ]
+        fields = pa.array([text for row in chosen for text in row], pa.large_string())
+        numbers = np.asarray([number for number, _ in some])
+        start = np.arange(len(some)) * len(names)
+        shown = pa.array([text for _, text in some], pa.large_string())
+        rows = Rows(path, ",", shown, numbers, fields, start, np.full(len(some), len(names)))
+        facts = row_facts(rows, layout, notes)
+        yield from with_doubt(facts, layout, path.name) if is_first and not columns else facts
+
+
+def _record(text: str, path: Path, number: int) -> Mapping[str, Any]:
+    try:
+        record = json.loads(text)
+    except ValueError as error:
+        raise DataError(f"expected a JSON object, got {text[:60]!r} ({error})", path, number) from error
+    if not isinstance(record, dict):
+        raise DataError(f"expected a JSON object, got {text[:60]!r}", path, number)
+    return record
+
+
+def _text(value: Any, path: Path, number: int, is_optional: bool) -> str | None:
+    """Return a value as text; other values than text and numbers are refused."""
+    if value is None:
+        return None if is_optional else ""
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise DataError(f"expected text or a number, got {json.dumps(value)[:60]}", path, number)

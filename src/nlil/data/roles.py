@@ -1,0 +1,81 @@
+"""The columns of a table by role: their splits, their labels, and doubts about what was taken for what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .builder import Batch, encoded
+from .columns import Layout
+
+SPLIT_OF = {
+    **dict.fromkeys(("train", "training", ""), "train"),
+    **dict.fromkeys(("valid", "val", "validation", "dev"), "valid"),
+    **dict.fromkeys(("test", "testing"), "test"),
+}
+SPLIT_NAMES = pa.array(list(SPLIT_OF), pa.large_string())
+EXPECTED_SPLIT = "expected train, valid or test in the split column (--columns split= leaves it out)"
+LABEL_ROLES = (("label", "subject"), ("object_label", "object"), ("predicate_label", "predicate"))
+LEAST_FACTS = 50
+"""Below this many facts, many predicates are no reason for doubt."""
+
+
+def by_split(batch: Batch, split: Any) -> Iterator[Batch]:
+    """Yield the rows of each split that the column `split` names; None: the batch as it is."""
+    if split is None:
+        yield batch
+        return
+    names = encoded(pc.fill_null(pc.utf8_lower(split), "train"))
+    codes = names.indices.to_numpy()
+    split_of = np.asarray([SPLIT_OF[name] for name in names.dictionary.to_pylist()])[codes]
+    for one in dict.fromkeys(SPLIT_OF.values()):
+        if len(rows := np.flatnonzero(split_of == one)):
+            yield batch.take(rows, one)
+
+
+def row_labels(roles: Mapping[str, Any]) -> dict[str, str]:
+    """Return name -> label of the columns by role (`roles`) that have labels; rows without one are left out."""
+    found: dict[str, str] = {}
+    for label, of in LABEL_ROLES:
+        if label in roles and of in roles:
+            pairs = zip(roles[of].to_pylist(), roles[label].to_pylist(), strict=True)
+            found |= {name: str(text) for name, text in pairs if name and text}
+    return found
+
+
+def with_doubt(batches: Iterable[Batch], layout: Layout, table: str) -> Iterator[Batch]:
+    """Yield the `batches`, the first with a note if its predicates look like another column of the `layout`.
+
+    The note begins with the name of the `table`.
+    """
+    for i, batch in enumerate(batches):
+        doubt = doubt_about(batch, layout) if i == 0 else ""
+        yield replace(batch, notes=(*batch.notes, f"{table}: {doubt}")) if doubt else batch
+
+
+def doubt_about(batch: Batch, layout: Layout) -> str:
+    """Return a sentence if the predicates of a batch with this `layout` look like another column; else nothing.
+
+    They do if there is more than one for every ten facts, or if most of them are also entities. The column with the
+    fewest names is then more likely to be the predicate.
+    """
+    if batch.object is None or "predicate" not in layout.place or len(batch) < LEAST_FACTS:
+        return ""
+    names = {"subject": batch.subject, "predicate": batch.predicate, "object": batch.object}
+    distinct = {role: column.dictionary for role, column in names.items()}
+    predicates, entities = distinct["predicate"], pa.concat_arrays([distinct["subject"], distinct["object"]])
+    are_entities = pc.sum(pc.is_in(predicates, entities)).as_py() > len(predicates) / 2
+    if len(predicates) <= len(batch) / 10 and not are_entities:
+        return ""
+    why = f"{len(predicates):,} predicates in {len(batch):,} facts"
+    why += ", most of which are entities too" if are_entities else ""
+    fewest = min(distinct, key=lambda role: (len(distinct[role]), role != "predicate"))
+    ends = [role for role in names if role != fewest]
+    order = {"subject": ends[0], "predicate": fewest, "object": ends[1]}
+    chosen = ",".join(f"{role}={layout.place[column] + 1}" for role, column in order.items())
+    return f"{why}: if other columns were meant, name them, for example --columns {chosen}"
