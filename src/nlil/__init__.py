@@ -23,6 +23,7 @@ __all__ = [
     "Learner",
     "LearnerConfig",
     "Metrics",
+    "NewFacts",
     "NlilError",
     "Predicate",
     "Rule",
@@ -31,6 +32,7 @@ __all__ = [
     "ScoredRule",
     "Splits",
     "check",
+    "complete",
     "contrast",
     "evaluate",
     "explain",
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from .data.numbers import with_numbers
     from .datasets import load, load_dataset
     from .errors import NlilError
+    from .evaluation.completion import NewFacts, complete
     from .evaluation.fidelity import Fidelity
     from .evaluation.metrics import Metrics
     from .evaluation.prediction import Answer, predict
@@ -87,6 +90,7 @@ _HOME = {
     "data.numbers": ("with_numbers",),
     "datasets": ("load", "load_dataset"),
     "errors": ("NlilError",),
+    "evaluation.completion": ("NewFacts", "complete"),
     "evaluation.fidelity": ("Fidelity",),
     "evaluation.metrics": ("Metrics",),
     "evaluation.prediction": ("Answer", "predict"),

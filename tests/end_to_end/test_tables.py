@@ -11,7 +11,7 @@ ORDER = "subject=1,predicate=3,object=2"
 
 
 def table(path: Path, header: str = "") -> Path:
-    rows = [f"p{i},c{i % 4},lives_in\np{i},k{i % 2},speaks\n" for i in range(60)]
+    rows = [f"p{i},c{i % 20},lives_in\np{i},k{i % 2},speaks\n" for i in range(60)]
     path.write_text(header + "".join(rows), encoding="utf-8")
     return path
 

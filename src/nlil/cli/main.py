@@ -23,7 +23,7 @@ COMMANDS: Mapping[str, str] = {
     name: name
     for name in (
         *("demo", "datasets", "inspect", "plan", "learn", "program", "theory", "rules", "evaluate"),
-        *("predict", "explain", "check", "materialize", "serve", "report"),
+        *("predict", "complete", "score", "explain", "check", "materialize", "serve", "report"),
     )
 } | {"inspect": "inspect_data"}
 """The module of every command, in the order of the help page."""

@@ -77,6 +77,11 @@ class Batch:
     def __len__(self) -> int:
         return len(self.subject)
 
+    def names(self) -> Iterator[tuple[str, str, str | None]]:
+        """Yield subject, predicate and object (None in a unary fact) of each fact."""
+        objects = [None] * len(self) if self.object is None else self.object.to_pylist()
+        return zip(self.subject.to_pylist(), self.predicate.to_pylist(), objects, strict=True)
+
     def take(self, rows: Longs, split: str) -> Batch:
         """Return these `rows` as facts of a `split`."""
         chosen = number_array(rows)

@@ -103,10 +103,7 @@ def _read_file(path: Path, name: str, options: DataOptions) -> Dataset:
     path.stat()
     if ending(path) == ".json":
         return _scene_dataset({"train": path}, name)
-    if ending(path) not in FACT_ENDINGS:
-        raise DataError(
-            f"expected a file ending in {', '.join(FACT_ENDINGS)} or .json (also .gz), got {path.name!r}", path
-        )
+    _check_ending(path)
     return _plain_dataset({"train": [path]}, name, path, options)
 
 
@@ -208,12 +205,27 @@ def _plain_dataset(
     collector, columns = FactCollector(), parse_columns(options.columns)
     for role, files in roles.items():
         for file in files:
-            kind = ending(file)
-            read = TABLES[kind](file, columns, options.encoding) if kind in TABLES else READERS[kind](file)
-            for batch in read:
+            for batch in _batches(file, columns, options.encoding):
                 collector.add(batch, role)
     folder = source if source.is_dir() else None
     return _finish(collector.finish(), name, source, folder, notes=notes, encoding=options.encoding)
+
+
+def _batches(file: Path, columns: Given, encoding: str) -> Iterator[Batch]:
+    kind = ending(file)
+    return TABLES[kind](file, columns, encoding) if kind in TABLES else READERS[kind](file)
+
+
+def file_batches(path: Path, options: DataOptions) -> Iterator[Batch]:
+    """Yield the facts of one file at `path` by name, some at a time; `options` say how to read it."""
+    _check_ending(path)
+    return _batches(path, parse_columns(options.columns), options.encoding)
+
+
+def _check_ending(path: Path) -> None:
+    if ending(path) not in FACT_ENDINGS:
+        known = ", ".join(FACT_ENDINGS)
+        raise DataError(f"expected a file ending in {known} or .json (also .gz), got {path.name!r}", path)
 
 
 def _finish(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..data.arrays import Ids, Longs
-from ..data.facts import Facts
+from ..data.arrays import Doubles, Ids, Longs, Mask
+from ..data.arrow import to_numpy
+from ..data.facts import NO_OBJECT, Facts
 from ..data.kb import KnowledgeBase
+from ..data.vocabulary import Vocabulary
 from ..errors import NlilError
 from ..kernel.aggregation import no_rule, score
 from ..kernel.binding import bind
@@ -18,8 +20,17 @@ from ..kernel.calibration import Calibration
 from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Predicate
 from ..logic.query import Query, parse_query
+from .fact_scores import fact_evidence
 from .members import MemberScorer
 from .ranking import Ranker
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ..data.builder import Batch
+
+FACTS_AT_ONCE = 1 << 20
+"""Facts whose scores are computed together: those of one subject share a query."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +80,37 @@ class Answers(list[Answer]):
         return table_html(columns, rows, str(self.query))
 
 
+@dataclass(frozen=True, eq=False)
+class ScoredFacts:
+    """Facts by name with their scores; a fact with a name that the base does not have has none.
+
+    Attributes:
+        names: subject, predicate and object of each fact; the object is None for a unary one.
+        score: NaN for unknown names.
+        probability: NaN for unknown names, and without a calibration.
+        known: whether the fact is given.
+    """
+
+    names: list[tuple[str, str, str | None]]
+    score: Doubles
+    probability: Doubles
+    known: Mask
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def num_unknown(self) -> int:
+        """The number of facts with a name that the base does not have."""
+        return int(np.isnan(self.score).sum())
+
+    def rows(self) -> Iterator[tuple[str, str, str | None, float | None, float | None, bool]]:
+        """Yield subject, predicate, object, probability, score and whether it is known, of each fact."""
+        columns = self.probability.tolist(), self.score.tolist(), self.known.tolist()
+        for names, chance, value, known in zip(self.names, *columns):
+            yield (*names, None if np.isnan(chance) else chance, None if np.isnan(value) else value, known)
+
+
 class Predictor:
     """Answers queries over one base; keep it for many queries.
 
@@ -97,7 +139,7 @@ class Predictor:
         ids = [None if name is None else self.kb.entities.id(name) for name in query.arguments]
         open_places = [place for place, id in enumerate(ids) if id is None]
         if len(open_places) > 1:
-            raise NlilError(f"{query}: one argument may be '?', got {len(open_places)}; ask p(a, ?) or p(?, b)")
+            raise NlilError(f"{query}: one argument may be '?', got two; ask p(a, ?) or p(?, b), or see: nlil complete")
         if predicate.arity == 1:
             return Answers(query, self._members(target, ids[0], top))
         direction = 1 if open_places == [0] else 0
@@ -134,6 +176,65 @@ class Predictor:
             Answer(name, self.kb.label(name), float(s), bool(k), *(self.calibration.estimate(float(s), arity) or ()))
             for name, s, k in zip(names, scores, is_known)
         ]
+
+    def score_facts(self, facts: Facts) -> tuple[Doubles, Doubles]:
+        """Return the score and the probability (NaN without a calibration) of each of `facts`, hidden from itself."""
+        scores = score(fact_evidence(self.ranker, facts))
+        arity = np.where(facts.is_unary, 1, 2)
+        chance = self.calibration.probabilities(scores, arity)
+        chance[~np.isin(arity, list(self.calibration.maps))] = np.nan
+        return scores, chance
+
+    def score_batches(
+        self, batches: Iterable[Batch], note: Callable[[Iterable[str]], None] = lambda _: None
+    ) -> Iterator[ScoredFacts]:
+        """Yield the facts of `batches` with their scores, some at a time, in their order.
+
+        `note` is called with the notes of their reader.
+        """
+        waiting: list[Batch] = []
+        noted: set[str] = set()
+        for batch in batches:
+            note([text for text in batch.notes if text not in noted])
+            noted.update(batch.notes)
+            waiting.append(batch)
+            if sum(map(len, waiting)) >= FACTS_AT_ONCE:
+                yield self._scored(waiting)
+                waiting = []
+        if waiting:
+            yield self._scored(waiting)
+
+    def _scored(self, batches: list[Batch]) -> ScoredFacts:
+        names = [row for batch in batches for row in batch.names()]
+        ids = Facts.join(self._ids(batch) for batch in batches)
+        found = np.flatnonzero(ids.subject >= 0)
+        scores, chance = np.full((2, len(names)), np.nan)
+        known = np.zeros(len(names), bool)
+        facts = ids[found]
+        scores[found], chance[found] = self.score_facts(facts)
+        known[found] = facts.isin(self.known)
+        return ScoredFacts(names, scores, chance, known)
+
+    def _ids(self, batch: Batch) -> Facts:
+        """The ids of the facts; a subject of -1 marks a name that the base does not have."""
+        kb = self.kb
+
+        def column(names: pa.DictionaryArray) -> Ids:
+            return np.append(kb.entities.ids_of(Vocabulary(names.dictionary)), np.int32(-1))[
+                to_numpy(names.indices, null=-1)
+            ]
+
+        subject = column(batch.subject)
+        object = np.full(len(batch), NO_OBJECT, np.int32)
+        is_binary = np.zeros(len(batch), bool)
+        if batch.object is not None:
+            is_binary = to_numpy(batch.object.indices, null=-1) >= 0
+            object = column(batch.object)
+        id_of = {(p.name, p.arity): i for i, p in enumerate(kb.predicates)}
+        table = [[id_of.get((name, arity), -1) for arity in (1, 2)] for name in batch.predicate.dictionary.to_pylist()]
+        predicate = np.asarray(table, np.int32).reshape(-1, 2)[to_numpy(batch.predicate.indices), is_binary.astype(int)]
+        unknown = (subject < 0) | (predicate < 0) | (is_binary & (object < 0))
+        return Facts(np.where(unknown, 0, predicate), np.where(unknown, -1, subject), np.where(unknown, -1, object))
 
     def resolve(self, query: Query) -> Predicate:
         """Return the predicate of the query, by name and number of arguments."""

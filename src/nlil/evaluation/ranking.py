@@ -87,14 +87,14 @@ class Ranker:
         """Return the plan of the line rules and exclusions, and the rules that have no loop there."""
         return self._plan(self._target_rules(target), target, direction)
 
-    def numbered_plan(self, target: int, direction: int) -> tuple[Plan, Longs]:
-        """Return the plan with the numbers of the rules, from 1 on, in place of evidence.
+    def numbered_plan(self, target: int, direction: int, number: Longs | None = None) -> tuple[Plan, Longs]:
+        """Return the plan with the `number` of each rule in place of evidence; by default from 1 on.
 
         And the rules without a loop.
         """
         mine = self._target_rules(target)
-        numbered = replace(mine, power=np.arange(1, len(mine.rules) + 1, dtype=np.int64))
-        return self._plan(numbered, target, direction)[0], mine.parts.rest
+        number = np.arange(1, len(mine.rules) + 1, dtype=np.int64) if number is None else number
+        return self._plan(replace(mine, power=number), target, direction)[0], mine.parts.rest
 
     def kinds_of(self, target: int) -> Longs:
         """Return (2, rules): the kind (KINDS) of each rule of a target, by direction of query."""
@@ -182,7 +182,7 @@ class Ranker:
         """
         results: list[list[Result]] = [[] for _ in queries]
         rest = self._each_on_device(queries, use, results)
-        step = self._block_size()
+        step = self.block_size
         Block = tuple[int, Plan, slice, list[np.ndarray]]
 
         def run(space: ScoreSpace, block: Block) -> tuple[int, list[Result]]:
@@ -243,7 +243,9 @@ class Ranker:
         span, code = body[body < graph.num_spans], (body[body >= graph.num_spans] - graph.num_spans) >> 1
         return sum(int((p[i + 1] - p[i]).sum()) for p, i in ((graph.span_pointer, span), (graph.code_pointer, code)))
 
-    def _block_size(self) -> int:
+    @property
+    def block_size(self) -> int:
+        """Queries that are scored at once."""
         return max(1, min(BLOCK, BLOCK_BYTES // (8 * self.kb.num_entities)))
 
     def _totals(self, space: ScoreSpace, layout: Plan, query: Ids, hidden: Ids, extra: list[np.ndarray]) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +29,7 @@ from .run import CALIBRATION, METRICS, Learned, RunInfo, add_json, load_with_inf
 
 if TYPE_CHECKING:
     from ..evaluation.candidates import Candidates
+    from ..evaluation.completion import NewFacts
     from ..evaluation.metrics import Metrics
     from ..evaluation.prediction import Predictor
     from ..theory.theory import Theory
@@ -209,6 +210,15 @@ class OpenedRun(Applied):
 
         known = self.base.facts + self.dataset.splits.all()
         return Predictor(self.rules, self.base, known, self.config.threads, self.config.memory, self.calibration)
+
+    def complete(self, targets: Sequence[str] | None, top: int, progress: Progress = silent) -> NewFacts:
+        """Return the `top` most probable facts of `targets` (None: of all) that no split has."""
+        from ..evaluation.completion import complete
+
+        known, config = self.base.facts + self.dataset.splits.all(), self.config
+        budget: dict[str, Any] = {"threads": config.threads, "memory": config.memory, "progress": progress}
+        about: dict[str, Any] = {"known": known, "calibration": self.calibration}
+        return complete(self.rules, self.base, targets=targets, top=top, **about, **budget)
 
     def metrics(self) -> dict[str, Any]:
         """Return what `evaluate` has measured on the run's own data, by split."""
