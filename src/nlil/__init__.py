@@ -23,6 +23,7 @@ __all__ = [
     "Learner",
     "LearnerConfig",
     "Metrics",
+    "Model",
     "NewFacts",
     "NlilError",
     "Predicate",
@@ -37,11 +38,13 @@ __all__ = [
     "evaluate",
     "explain",
     "imitate",
+    "learn",
     "load",
     "load_dataset",
     "load_run",
     "materialize",
     "necessary_facts",
+    "open_model",
     "parse_rule",
     "predict",
     "read_rules",
@@ -78,6 +81,7 @@ if TYPE_CHECKING:
     from .kernel.statistics import rule_stats
     from .learning.imitation import imitate
     from .learning.learner import Learner
+    from .learning.model import Model, learn, open_model
     from .learning.run import Learned, load_run
     from .logic.parse import parse_rule
     from .logic.predicate import Fact, Predicate
@@ -109,6 +113,7 @@ _HOME = {
     "config": ("LearnerConfig",),
     "learning.imitation": ("imitate",),
     "learning.learner": ("Learner",),
+    "learning.model": ("Model", "learn", "open_model"),
     "learning.run": ("Learned", "load_run"),
     "logic.parse": ("parse_rule",),
     "logic.predicate": ("Fact", "Predicate"),

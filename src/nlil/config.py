@@ -420,13 +420,44 @@ class LearnerConfig(Settings):
         return cls().with_values(values, str(path))
 
 
+TOPIC_STARTS = {
+    "what to find": "seed",
+    "training": "neural_targets",
+    "scores": "aggregation",
+    "data": "geometry",
+    "machine": "time_limit",
+}
+"""The first setting of each topic; a topic ends where the next begins."""
+
+
+def topics() -> dict[str, list[str]]:
+    """Return the names of all settings by topic."""
+    found: dict[str, list[str]] = {}
+    starts = {name: topic for topic, name in TOPIC_STARTS.items()}
+    topic = ""
+    for f in fields(LearnerConfig):
+        topic = starts.get(f.name, topic)
+        found.setdefault(topic, []).append(f.name)
+    return found
+
+
+def setting_about(name: str) -> dict[str, str]:
+    """Return the default of the setting `name` in the syntax of --set, its help, and the allowed values."""
+    one = next(f for f in fields(LearnerConfig) if f.name == name)
+    allowed = one.metadata["allowed"]
+    kind = {bool: "on or off", tuple: "names, separated by commas"}.get(type(one.default), type(one.default).__name__)
+    return {"default": _word(one.default), "help": one.metadata["help"], "allowed": allowed.text if allowed else kind}
+
+
 def settings_help() -> str:
     """Return the help of all settings: key, default, text."""
+    return "Settings:\n" + "\n".join(
+        f"{f.name}={_word(f.default)}: {f.metadata['help']}" for f in fields(LearnerConfig)
+    )
 
-    def word(value: Any) -> str:
-        """Return a default in the syntax of --set."""
-        if isinstance(value, bool):
-            return "on" if value else "off"
-        return ",".join(value) if isinstance(value, tuple) else str(value)
 
-    return "Settings:\n" + "\n".join(f"{f.name}={word(f.default)}: {f.metadata['help']}" for f in fields(LearnerConfig))
+def _word(value: Any) -> str:
+    """Return a default in the syntax of --set."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return ",".join(value) if isinstance(value, tuple) else str(value)

@@ -74,3 +74,44 @@ def test_score_of_known_and_of_unknown_names(run: Path, tmp_path: Path, nlil_com
     assert told.json["num_unknown"] == 1
     assert "1 of 2 facts have a name" in told.err
     assert "no such file" in nlil_command("score", run, tmp_path / "none.tsv", "--quiet").complaint
+
+
+def test_rules_are_filtered(run: Path, nlil_command: Nlil) -> None:
+    every = nlil_command("rules", run, "--target", "uncle", "--json").json["rules"]
+    filters = (
+        "--contains",
+        "brother",
+        "--length",
+        "1-2",
+        "--min-support",
+        3,
+        "--min-confidence",
+        0.5,
+        "--kind",
+        "chain",
+    )
+    some = nlil_command("rules", run, "--target", "uncle", *filters, "--json").json["rules"]
+    expected = [
+        rule
+        for rule in every
+        if "brother(" in rule["rule"].partition(":-")[2]
+        and rule["length"] <= 2
+        and rule["support"] >= 3
+        and rule["confidence"] >= 0.5
+    ]
+    assert {rule["rule"] for rule in some} <= {rule["rule"] for rule in expected}
+    assert some
+    assert "--length: expected a number" in nlil_command("rules", run, "--length", "long").complaint
+    assert "kind: expected chain" in nlil_command("rules", run, "--kind", "odd").complaint
+
+
+def test_settings_by_topic_and_by_name(nlil_command: Nlil) -> None:
+    from dataclasses import fields
+
+    from nlil import LearnerConfig
+
+    every = nlil_command("settings", "--json").json["settings"]
+    assert [name for topic in every.values() for name in topic] == [f.name for f in fields(LearnerConfig)]
+    assert nlil_command("settings", "max_length", "--json").json["default"] == "3"
+    assert nlil_command("settings", "scene", "--json").json["values"]["joint"] is True
+    assert "unknown setting 'max_lenght'; closest: 'max_length'" in nlil_command("settings", "max_lenght").complaint

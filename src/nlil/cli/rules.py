@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..kernel.ruleset import RuleSet
     from ..learning.feedback import Feedback
     from ..learning.opening import OpenedRun
+    from ..learning.run import Learned
     from ..logic.rule import ScoredRule
 
 FORMATS = ("text", *LANGUAGES, "json")
@@ -43,6 +44,11 @@ def rules(
     formulas: Annotated[int | None, Bounds(1)] = None,
     leave_out: bool = False,
     theory: bool = False,
+    min_support: Annotated[int, Bounds(0)] = 0,
+    min_confidence: Annotated[float, Bounds(0, 1)] = 0.0,
+    contains: str | None = None,
+    length: str | None = None,
+    kind: str | None = None,
 ) -> None:
     """List the rules of a run, best first, and what never holds together with their targets.
 
@@ -60,6 +66,12 @@ def rules(
         formulas (K): Show one formula for each class: the disjunction of up to K bodies with the best F1.
         leave_out: Leave out rules that the language cannot express.
         theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
+        min_support (N): Only rules that explain at least this many facts.
+        min_confidence (SHARE): Only rules with at least this confidence, 0 to 1.
+        contains (NAME): Only rules with this predicate in the body, or with this entity.
+        length (N-M): Only rules with this many body atoms, such as 2 or 1-2.
+        kind (NAME): Only rules with this construct: chain, constant, type, prior, conjunction, disjunction, negation,
+            unanchored.
     """
     from ..learning.feedback import load_feedback, rejected_note, without_rejected
     from ..learning.run import load_run
@@ -67,11 +79,18 @@ def rules(
     chosen = "json" if session.as_json else format
     if chosen not in FORMATS:
         raise ConfigError(f"--format {chosen}: not available; choose one of {', '.join(FORMATS)}", "format")
+    criteria: dict[str, Any] = {
+        "min_support": min_support,
+        "min_confidence": min_confidence,
+        "contains": contains or "",
+        "length": None if length is None else length_range(length),
+        "kind": kind or "",
+    }
     opened = cache(lambda: session.open_run(run, data, theory))  # the rules can be listed without the data
     if examples:
         if chosen not in ("text", "json"):
             raise ConfigError(f"--examples: {format} has no examples; leave out --format, or use --json", "examples")
-        return show_cards(session, opened(), target, DEFAULT_TOP if top is None else top, examples)
+        return show_cards(session, opened(), target, criteria, DEFAULT_TOP if top is None else top, examples)
     if formulas is not None:
         if chosen not in ("text", "json"):
             raise ConfigError(f"--formulas: not available as {format}; leave out --format, or take --json", "formulas")
@@ -80,8 +99,7 @@ def rules(
         write_facts(session, chosen, facts, opened)
     learned, feedback = load_run(run), load_feedback(run)
     learned = learned.with_theory() if theory else learned
-    learned = learned if target is None else learned.for_target(target)
-    found = learned.best_first()
+    found = chosen_rules(learned, target, criteria)
     limit = (DEFAULT_TOP if chosen == "text" else 0) if top is None else top
     count = min(limit, len(found)) if limit else len(found)
     match chosen:
@@ -100,15 +118,35 @@ def rules(
             write_program(session, kept, count, chosen, leave_out, opened)
 
 
-def show_cards(session: Session, opened: OpenedRun, target: str | None, count: int, examples: int) -> None:
-    """Show the cards of the `count` best rules of a `target` (None: of all).
+def length_range(text: str) -> tuple[int, int]:
+    """Return the fewest and the most body atoms that `text` allows, such as 2 or 1-2."""
+    low, dash, high = text.partition("-")
+    if not low.isdecimal() or (dash and not high.isdecimal()):
+        raise ConfigError(f"--length: expected a number such as 2, or a range such as 1-2, got {text!r}", "length")
+    return int(low), int(high) if dash else int(low)
+
+
+def chosen_rules(learned: Learned, target: str | None, criteria: dict[str, Any]) -> RuleSet:
+    """Return the rules of a `target` (None: of all) that fit the `criteria` (`matching_rows`), in reading order."""
+    from ..kernel.constructs import matching_rows
+
+    mine = learned if target is None else learned.for_target(target)
+    if any(criteria.values()):
+        rows = matching_rows(mine.rules, **criteria)
+        mine = mine.over(mine.rules.take(rows), rows)
+    return mine.best_first()
+
+
+def show_cards(
+    session: Session, opened: OpenedRun, target: str | None, criteria: dict[str, Any], count: int, examples: int
+) -> None:
+    """Show the cards of the `count` best rules of a `target` (None: of all) that fit the `criteria`.
 
     Each card has this many `examples`, counterexamples and predictions that are not in the data.
     """
     from ..explanation.rule_card import RuleCards
 
-    learned = opened.active if target is None else opened.active.for_target(target)
-    rules = learned.best_first()
+    rules = chosen_rules(opened.active, target, criteria)
     splits = opened.dataset.splits
     cards = RuleCards(rules, opened.dataset.kb, splits.all(), splits.negatives.get("train"), opened.config.memory)
     shown = [cards.card(int(row), examples=examples) for row in rules.order()[: count or len(rules)]]

@@ -91,6 +91,9 @@ class Dataset:
     planted: tuple[Rule, ...] = ()
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<Dataset {self.name}: {self.kb!r}, {self.splits!r}>"
+
     @property
     def is_scene(self) -> bool:
         """Whether the facts are scene graphs, with object classes."""

@@ -39,6 +39,10 @@ class Facts:
     def __len__(self) -> int:
         return len(self.predicate)
 
+    def __repr__(self) -> str:
+        weighted = "" if self.weight is None else ", with weights"
+        return f"<Facts: {len(self):,}{weighted}>"
+
     @property
     def is_unary(self) -> Mask:
         """Which facts have one argument."""
@@ -162,6 +166,9 @@ class Splits:
     def __post_init__(self) -> None:
         for split, facts in self.context.items():
             object.__setattr__(self, split, replace(self[split], context=facts))
+
+    def __repr__(self) -> str:
+        return f"<Splits: train {len(self.train):,}, valid {len(self.valid):,}, test {len(self.test):,}>"
 
     def __getitem__(self, split: str) -> Facts:
         from ..errors import UnknownName

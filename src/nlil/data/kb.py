@@ -6,7 +6,7 @@ a unary predicate p has the code 2p (a filter). `kernel.graph.Graph` indexes the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -114,6 +114,26 @@ class KnowledgeBase:
         from .tables import from_pykeen
 
         return from_pykeen(factory)
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.facts):,} facts, {self.num_entities:,} entities, {self.num_predicates:,} predicates"
+        return f"<KnowledgeBase: {counts}>"
+
+    def named(self, facts: Facts | None = None) -> Iterator[Fact]:
+        """Yield `facts` by name; default: all of this base.
+
+        >>> [str(f) for f in KnowledgeBase.from_facts([("ann", "mother", "bob")]).named()]
+        ['mother(ann, bob)']
+        """
+        facts = self.facts if facts is None else facts
+        columns = (column.tolist() for column in (facts.predicate, facts.subject, facts.object))
+        return (self.fact(*ids) for ids in zip(*columns))
+
+    def to_pandas(self, facts: Facts | None = None) -> Any:
+        """Return `facts` (default: all of this base) as a DataFrame: subject, predicate, object and weight."""
+        from .tables import to_pandas
+
+        return to_pandas(self, self.facts if facts is None else facts)
 
     @property
     def num_entities(self) -> int:

@@ -19,6 +19,7 @@ from ..errors import DataError, require
 from .builder import Batch, FactCollector, Row, code_of_empty, encoded
 from .columns import ADVICE, POSITIONAL, Given, Layout, find_layout, parse_columns
 from .delimited import Rows, read_rows
+from .facts import Facts
 from .files import UTF8, ending, readable, stem
 from .kb import KnowledgeBase
 from .roles import EXPECTED_SPLIT, SPLIT_NAMES, by_split, doubt_about, row_labels, with_doubt
@@ -239,7 +240,7 @@ def from_arrow(table: pa.Table, columns: str | Mapping[str, Any] | None = None) 
     `columns` says which column has which role: `{"subject": "source", "object": "target"}`, or the same as text. Others
     are found by name (head/relation/tail, source/type/target, ...), else by position.
     """
-    return _from_table(table, columns, refuse_missing=False)
+    return _collected(_table_batches(table, columns, refuse_missing=False))
 
 
 def from_pandas(frame: Any, columns: str | Mapping[str, Any] | None = None) -> KnowledgeBase:
@@ -247,22 +248,42 @@ def from_pandas(frame: Any, columns: str | Mapping[str, Any] | None = None) -> K
 
     A missing value is an error, as an empty field of a CSV file is; the object of a unary fact is an empty text.
     """
+    return _collected(frame_batches(frame, columns))
+
+
+def frame_batches(frame: Any, columns: str | Mapping[str, Any] | None = None) -> list[Batch]:
+    """Return the facts of a DataFrame `frame`, by name; `columns` as in `from_arrow`."""
     require("pandas", "graph", "reading data frames")
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise DataError(f"expected columns with values of one type each, got: {error}") from error
-    return _from_table(table, columns, refuse_missing=True)
+    return _table_batches(table, columns, refuse_missing=True)
 
 
-def _from_table(table: pa.Table, columns: str | Mapping[str, Any] | None, refuse_missing: bool) -> KnowledgeBase:
+def _table_batches(table: pa.Table, columns: str | Mapping[str, Any] | None, refuse_missing: bool) -> list[Batch]:
     given = parse_columns(columns)
     layout = table_layout(table.column_names, given)
     chosen = {role: table.column(i).combine_chunks() for role, i in layout.place.items()}
     batches = list(table_facts(chosen, layout, refuse_missing=refuse_missing and "weight" not in chosen))
-    if not given and (doubt := doubt_about(batches[0], layout)):
-        warnings.warn(doubt.replace("--columns ", "columns="), stacklevel=4)
-    return _collected(batches)
+    if not given and batches and (doubt := doubt_about(batches[0], layout)):
+        warnings.warn(doubt.replace("--columns ", "columns="), stacklevel=5)
+    return batches
+
+
+def to_pandas(kb: KnowledgeBase, facts: Facts) -> Any:
+    """Return the `facts` of `kb` as a DataFrame: subject, predicate, object (empty in a unary fact), and weight."""
+    require("pandas", "graph", "a table of facts")
+    import pandas
+
+    names, predicates = np.asarray([*kb.entities, ""], object), np.asarray([p.name for p in kb.predicates], object)
+    columns = {
+        "subject": names[facts.subject],
+        "predicate": predicates[facts.predicate],
+        "object": names[facts.object],  # -1 is the empty text
+    }
+    weight = {} if facts.weight is None else {"weight": facts.weight}
+    return pandas.DataFrame(columns | weight)
 
 
 def from_networkx(

@@ -37,6 +37,9 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.array)
 
+    def __repr__(self) -> str:
+        return f"<Vocabulary: {len(self):,} names>"
+
     def __iter__(self) -> Iterator[str]:
         for begin in range(0, len(self), NAMES_AT_ONCE):
             yield from self.array.slice(begin, NAMES_AT_ONCE).to_pylist()

@@ -30,6 +30,7 @@ from ..kernel.ruleset import RuleSet
 from ..logic.labels import Labels
 from ..logic.predicate import Fact, Predicate
 from ..logic.rule import ScoredRule
+from ..logic.text import fact_text
 from ..progress import Progress, silent
 from .fact_scores import member_evidence, strongest_rules
 from .queries import Answers, TargetQueries
@@ -92,8 +93,7 @@ class NewFacts(Sequence[NewFact]):
         return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
-        best = f", the first {self[0].fact} with probability {self.probability[0]:.3f}" if len(self) else ""
-        return f"<{len(self):,} new facts{best}>"
+        return f"<NewFacts: {len(self):,}{f', the first {fact_text(self[0].fact)}' if len(self) else ''}>"
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield each fact as plain values; a rule is text."""

@@ -13,7 +13,7 @@ from ..data.arrow import to_numpy
 from ..data.facts import NO_OBJECT, Facts
 from ..data.kb import KnowledgeBase
 from ..data.vocabulary import Vocabulary
-from ..errors import NlilError
+from ..errors import NlilError, require
 from ..kernel.aggregation import no_rule, score
 from ..kernel.binding import bind
 from ..kernel.calibration import Calibration
@@ -98,6 +98,26 @@ class ScoredFacts:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def __repr__(self) -> str:
+        return f"<ScoredFacts: {len(self):,}>"
+
+    @classmethod
+    def join(cls, parts: Iterable[ScoredFacts]) -> ScoredFacts:
+        """Concatenate `parts`."""
+        every = list(parts)
+        names = [name for part in every for name in part.names]
+        columns = [[getattr(part, column) for part in every] for column in ("score", "probability", "known")]
+        score, probability, known = (np.concatenate([np.zeros(0), *column]) for column in columns)
+        return cls(names, score, probability, known.astype(bool))
+
+    def to_pandas(self) -> Any:
+        """Return a DataFrame with the columns subject, predicate, object, probability, score and known."""
+        require("pandas", "graph", "a table of facts")
+        import pandas
+
+        names = ("subject", "predicate", "object", "probability", "score", "known")
+        return pandas.DataFrame(list(self.rows()), columns=list(names))
 
     @property
     def num_unknown(self) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ..data.arrays import Doubles, Floats, Ids, Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..data.vocabulary import Vocabulary
-from ..errors import RuleError, RuleSyntaxError, UnknownName
+from ..errors import RuleError, RuleSyntaxError, UnknownName, require
 from ..logic.formula import Constant, X, Y
 from ..logic.labels import Labels
 from ..logic.parse import parse_rule
@@ -239,7 +239,13 @@ class RuleSet:
             None if pca == UNKNOWN else pca,
         )
 
-    def __getitem__(self, row: int) -> ScoredRule:
+    @overload
+    def __getitem__(self, row: int) -> ScoredRule: ...
+    @overload
+    def __getitem__(self, row: slice) -> RuleSet: ...
+    def __getitem__(self, row: int | slice) -> ScoredRule | RuleSet:
+        if isinstance(row, slice):
+            return replace(self.take(row), calibration=self.calibration)
         if not -len(self) <= row < len(self):
             raise IndexError(f"row {row} of a set of {len(self)} rules")
         row %= len(self)
@@ -248,6 +254,10 @@ class RuleSet:
 
     def __iter__(self) -> Iterator[ScoredRule]:
         return (self[row] for row in range(len(self)))
+
+    def __repr__(self) -> str:
+        targets = f"{len(self.targets):,} targets" if len(self.targets) > 1 else "".join(map(str, self.targets))
+        return f"<RuleSet: {len(self):,} rules for {targets or 'no target'}>"
 
     def _repr_html_(self) -> str:
         """Show the best rules as a table, with labels."""
@@ -303,6 +313,34 @@ class RuleSet:
         if not found:
             raise UnknownName("predicate", str(name), [p.name for p in self.predicates])
         return found
+
+    def filter(self, *, target: str | Predicate | None = None, **criteria: Any) -> RuleSet:
+        """Return the rules of a `target` (None: of all) that fit the `criteria`.
+
+        These are those of `constructs.matching_rows`: min_support, min_confidence, contains (the name of a predicate or
+        an entity), length, kind.
+        """
+        from .constructs import matching_rows
+
+        mine = self if target is None else self.for_target(target)
+        return replace(mine.take(matching_rows(mine, **criteria)), calibration=self.calibration)
+
+    def to_pandas(self, count: int | None = None) -> Any:
+        """Return the `count` best rules (None: all) as a DataFrame: the rule, its target, its weight and statistics."""
+        require("pandas", "graph", "a table of rules")
+        import pandas
+
+        rows = [
+            {
+                "rule": str(scored.rule),
+                "target": scored.rule.target.name,
+                "length": scored.rule.length,
+                "weight": scored.weight,
+                **scored.stats.to_dict(),
+            }
+            for scored in self.top(len(self) if count is None else count)
+        ]
+        return pandas.DataFrame(rows)
 
     def rows_of(self, rule: Rule) -> Longs:
         """Return the rows of `rule`, ascending: usually one, or none."""

@@ -75,7 +75,7 @@ class Applied:
         """Measure how well the rules predict the facts of a `split`. Raises DataError where it has none."""
         facts = self.dataset.splits[split]
         if not len(facts):
-            raise DataError(f"{self.dataset.name} has no {split} facts; choose another split with --split")
+            raise DataError(f"{self.dataset.name} has no {split} facts; choose another split (--split)")
         config = self.config
         check_memory(config.memory, len(self.dataset.kb.facts), len(self.rules))
         from ..evaluation.protocol import evaluate
@@ -250,7 +250,7 @@ def open_run(
     if theory:
         learned = learned.with_theory()
     if data is None and info.source is None:
-        raise RunError("the run does not say which data it was learned from; name it with --data", path)
+        raise RunError("the run does not say which data it was learned from; name the data (--data)", path)
     options = learned.config.data_options()
     if data is None:
         options = replace(options, **(reading or {}))

@@ -141,6 +141,10 @@ class Learned:
     estimate: Estimate | None = None
     theory: Theory | None = None
 
+    def __repr__(self) -> str:
+        partial = ", partial" if self.partial else ""
+        return f"<Learned: {len(self.rules):,} rules for {len(self.targets):,} targets{partial}>"
+
     def with_theory(self, size: int | None = None, keep: float | None = None) -> Learned:
         """Return the same with the rules of its theory alone; `size` and `keep` as in `Theory.rules`."""
         if self.theory is None:
@@ -232,7 +236,8 @@ def check_writable(path: Path, force: bool) -> None:
     if checkpoint.is_unfinished(path):
         if not force:
             raise RunError(
-                "the run is unfinished; continue it with --resume, replace it with --force, or choose another folder",
+                "the run is unfinished; continue it with --resume, replace it with --force (force=True), or choose "
+                "another folder",
                 path,
             )
         return
@@ -240,7 +245,8 @@ def check_writable(path: Path, force: bool) -> None:
         raise RunError("the folder exists and is not a run folder, so it is left alone; choose another one", path)
     if not force:
         raise RunError(
-            "the run exists; continue it with --resume, replace it with --force, or choose another folder", path
+            "the run exists; replace it with --force (force=True), continue it with --resume, or choose another folder",
+            path,
         )
 
 

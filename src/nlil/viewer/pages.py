@@ -16,6 +16,7 @@ import numpy as np
 from ..data.arrays import Ids, Longs
 from ..errors import ConfigError, NlilError
 from ..explanation.rule_card import wilson_interval
+from ..kernel.constructs import construct_names, constructs
 from ..kernel.graph import Graph
 from ..learning.feedback import VERDICTS, verdict_document
 from ..logic.english import rule_sentence
@@ -26,7 +27,7 @@ from ..report.contents import target_chart, theory_chart, training_parts
 from ..scene.object_classes import classes_of
 from ..theory.listing import TargetTheory, TheoryRule, adds_text, same_rules, ties_sentence
 from .page_data import PageData, query_of
-from .rule_store import BY_VERDICT, NO_MAX_LENGTH, SORTS, construct_names, constructs
+from .rule_store import BY_VERDICT, NO_MAX_LENGTH, SORTS
 
 MAX_CHARACTERS = 2000
 """Limit of a parameter; names and facts are much shorter."""

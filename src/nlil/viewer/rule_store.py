@@ -21,16 +21,12 @@ from ..evaluation.prediction import Answer, Predictor
 from ..evaluation.ranking import Ranker
 from ..explanation.firing import Firing
 from ..explanation.why import Explainer
-from ..kernel.bodies import AND, ANY_NODE, NO_STEP, NOT, OR, X_NODE, Y_NODE, unary_mask
+from ..kernel.bodies import NO_STEP
+from ..kernel.constructs import bit, construct_names, constructs
 from ..kernel.graph import Graph
 from ..kernel.ruleset import FIRST, NO_ENTITY, SECOND, RuleSet
 from ..logic.query import Query
 
-CONSTRUCTS = ("chain", "constant", "type", "prior", "conjunction", "disjunction", "negation", "unanchored")
-"""Constructs by which people can filter rules.
-
-chain: a path from X to Y; constant: names an entity; type: a unary predicate;
-unanchored: a part that no path joins to X or Y."""
 SORTS = ("weight", "confidence", "support", "length")
 BY_VERDICT = ("accepted", "rejected", "none")
 NO_MAX_LENGTH = 10**6
@@ -255,42 +251,3 @@ def _first(keys: Sequence[Key], rows: Longs, count: int, sign: int) -> Longs:
         rows, count = rows[values == bound], count - len(found[-1])
     found.append(rows[:count] if sign > 0 else rows[len(rows) - count :])
     return np.concatenate(found)
-
-
-# constructs of rules, by column ---------------------------------------------------------------------------
-
-
-def bit(construct: str) -> int:
-    """Return the bit of a `construct`."""
-    return 1 << CONSTRUCTS.index(construct)
-
-
-def construct_names(bits: int) -> list[str]:
-    """Return the constructs of these `bits`."""
-    return [construct for construct in CONSTRUCTS if bits & bit(construct)]
-
-
-def constructs(rules: RuleSet) -> np.ndarray:
-    """Return the constructs of each rule, as bits."""
-    if not len(rules):
-        return np.zeros(0, np.uint8)
-    bodies, lines = rules.bodies, rules.bodies.lines
-    is_unary = unary_mask(rules.predicates)
-    is_filter = np.zeros(lines.num_lines, bool)
-    for step in lines.steps.T:
-        is_filter |= (step != NO_STEP) & is_unary[step >> 1]
-    named = (lines.start != ANY_NODE) | (lines.end != ANY_NODE)
-    of_body = {
-        "chain": bodies.any_line(lines.uses(X_NODE) & lines.uses(Y_NODE)),
-        "constant": bodies.any_line((lines.start >= 0) | (lines.end >= 0)),
-        "type": bodies.any_line(is_filter),
-        "prior": bodies.any_line(~named & (lines.lengths == 0)),
-        "unanchored": bodies.any_line(~named & (lines.lengths > 0)),
-        "conjunction": bodies.uses_operator(AND),
-        "disjunction": bodies.uses_operator(OR),
-        "negation": bodies.uses_operator(NOT),
-    }
-    found = np.zeros(len(bodies), np.uint8)
-    for construct, mask in of_body.items():
-        found[mask] |= bit(construct)
-    return found[rules.body] | np.where(rules.head_entity != NO_ENTITY, bit("constant"), 0).astype(np.uint8)

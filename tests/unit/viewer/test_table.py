@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import kbs
+from nlil.kernel.constructs import CONSTRUCTS, construct_names, constructs
 from nlil.kernel.ruleset import RuleSet
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import Rule, RuleStats, ScoredRule
-from nlil.viewer.rule_store import CONSTRUCTS, SORTS, RuleStore, construct_names, constructs
+from nlil.viewer.rule_store import SORTS, RuleStore
 
 RULES = {
     "aunt(X, Y) :- mother(X, Z1), mother(Z1, Y), Z1 \\= X, Z1 \\= Y, X \\= Y.": {"chain"},
