@@ -242,3 +242,13 @@ def test_each_query_has_the_same_evidence(
     monkeypatch.setattr(Ranker, "_uses_device", lambda *_: True)
     assert evidence("cuda") == expected
     assert kernel.slot_bytes
+
+
+def test_facts_of_the_base_do_not_compete(kernel: _Counted) -> None:
+    """Whether or not they are among those that are said to be known."""
+    _, kb, facts, rules = held_out(3, (), Aggregation("noisy-or", 3), CountOptions(max_length=2, min_support=2))
+    ranker = Ranker(rules, kb, 1)
+    numbers, rest = ranker._on_device(list(ranker.groups(facts)), facts, facts, np.zeros(len(facts), bool))
+    assert not rest
+    assert sorted(zip(*numbers.tolist())) == rows(ranker.rank(facts, facts))
+    assert rows(ranker.rank(facts, facts)) == rows(ranker.rank(facts, kb.facts + facts))

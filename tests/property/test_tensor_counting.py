@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -12,9 +14,10 @@ from nlil.data.kb import KnowledgeBase
 from nlil.kernel.graph import Graph
 from nlil.search.anchored import Tally, anchored_rows, body_sizes
 from nlil.search.chains import one_step_chains
+from nlil.search.count import count_rules
 from nlil.search.options import CountOptions, Task
 from nlil.search.room import ROW, Needs, Room
-from nlil.search.tensors import TensorCounter
+from nlil.search.tensors import HELD_BYTES, TensorCounter, has_room, num_two_steps
 from nlil.search.two_steps import two_step_chains
 from property.test_counting import bases
 
@@ -54,3 +57,17 @@ def test_tensors_equal_loops(device: str, kb: KnowledgeBase, memory: int, suppor
     codes = [int(c) for t in targets for c in (2 * t, 2 * t + 1)]
     for code, rows in counter.anchored(codes):
         assert rows.tolist() == all_anchored(graph, code, options).tolist(), code
+
+
+def test_a_graph_with_more_paths_than_a_gpu_holds_is_counted_by_the_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    kb = KnowledgeBase.from_facts([(f"e{i}", "p", f"e{i + 1}") for i in range(9)])
+    graph = Graph.of(kb)
+    paths = num_two_steps(graph)
+    for memory, fits in ((2 * HELD_BYTES * paths, True), (2 * HELD_BYTES * paths - 1, False)):
+        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _, m=memory: SimpleNamespace(total_memory=m))
+        assert has_room(graph, "cuda") == fits
+    assert has_room(graph, "cpu")
+    targets = np.arange(kb.num_predicates, dtype=np.int32)
+    counted = count_rules(kb, targets, CountOptions(min_support=1, device="cuda"))
+    assert "do not fit on the GPU" in counted.notes[-1]
+    assert len(counted.rules) == len(count_rules(kb, targets, CountOptions(min_support=1)).rules)

@@ -107,7 +107,7 @@ class DeviceRanker:
         first = np.ones(len(query), bool)
         first[1:] = (query[1:] != query[:-1]) | (group[1:] != group[:-1])
         number, begin = np.cumsum(first) - 1, np.append(np.flatnonzero(first), len(query))  # each query once
-        answers, batch = KnownAnswers(self, known), rules.batch(memory)
+        answers, batch = KnownAnswers(self, self.ranker.kb.facts + known), rules.batch(memory)
         found = []
         for low in range(0, len(begin) - 1, batch):
             self.ranker.check_time()

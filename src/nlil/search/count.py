@@ -104,6 +104,8 @@ def _binary(task: Task, body: KnowledgeBase | None) -> tuple[list[RuleSet], list
     short = _short(task, tensors)
     # Before longer chains, though they stand behind them: where time is short they bring more for less.
     constants, notes = _constants(task, tensors, body)
+    if tensors is None and options.device != "cpu" and len(task.graph.code):
+        notes = [*notes, "counted on the CPU: the paths of two steps do not fit on the GPU"]
     if options.stop is not None:
         options.stop.reserve(RULE_SECONDS * len(constants))
     found = list(short)
@@ -121,9 +123,9 @@ def _binary(task: Task, body: KnowledgeBase | None) -> tuple[list[RuleSet], list
 def _tensors(task: Task) -> TensorCounter | None:
     if task.options.device == "cpu" or not len(task.graph.code):
         return None
-    from .tensors import TensorCounter
+    from .tensors import TensorCounter, has_room
 
-    return TensorCounter(task)
+    return TensorCounter(task) if has_room(task.graph, task.options.device) else None
 
 
 def _short(task: Task, tensors: TensorCounter | None) -> list[ChainRows]:

@@ -16,13 +16,30 @@ from torch import Tensor
 
 from ..kernel.calculus import ranges as ranges_between
 from ..kernel.calculus import unique_pairs
-from ..kernel.graph import TargetFacts
+from ..kernel.graph import Graph, TargetFacts
 from ..kernel.hidden import hides_edge, is_own_fact, num_seen
 from .options import ChainRows, Task
 from .room import BODY, BODY_SIZE, HEAD, ROW, SUPPORT
 
 BYTES_PER_PATH = 96
 """Keys, their sort and its result, for each path of a block."""
+HELD_BYTES = 24
+"""What stays of a path of two steps until all are counted, at most: where it begins and its body, how often, a rule."""
+
+
+def has_room(graph: Graph, device: str) -> bool:
+    """Return whether a `device` has the memory to count the paths of two steps of `graph`, in half of what it has.
+
+    The compiled loops hold no paths, and walk fewer of them where there are hubs.
+    """
+    if torch.device(device).type != "cuda":
+        return True
+    return HELD_BYTES * num_two_steps(graph) <= torch.cuda.get_device_properties(device).total_memory / 2
+
+
+def num_two_steps(graph: Graph) -> float:
+    """Return how many ways of two edges `graph` has: through each entity its degree, squared."""
+    return float(np.square(np.diff(graph.pointer).astype(np.float64)).sum())
 
 
 def ranges(low: Tensor, count: Tensor) -> Tensor:
