@@ -252,3 +252,15 @@ def test_facts_of_the_base_do_not_compete(kernel: _Counted) -> None:
     assert not rest
     assert sorted(zip(*numbers.tolist())) == rows(ranker.rank(facts, facts))
     assert rows(ranker.rank(facts, facts)) == rows(ranker.rank(facts, kb.facts + facts))
+
+
+def test_ranks_come_in_one_order_wherever_they_are_made(kernel: _Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mean of them differs in its last digit otherwise."""
+    _, kb, facts, rules = held_out(4, (), Aggregation("noisy-or", 3), CountOptions(max_length=2, min_support=2))
+    here = Ranker(rules, kb, 1).rank(facts, facts)
+    monkeypatch.setattr(ranking, "resolve_device", lambda _: "cpu")
+    monkeypatch.setattr(Ranker, "_uses_device", lambda *_: True)
+    there = Ranker(rules, kb, 1, device="cuda").rank(facts, facts)
+    assert kernel.slot_bytes
+    for name in ("fact", "direction", "above", "tied"):
+        assert getattr(here, name).tolist() == getattr(there, name).tolist()

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from nlil.data.kb import KnowledgeBase
 from nlil.kernel.graph import Graph
 from nlil.search import cost
+from nlil.search.anchored import HeadCounter, Heads, body_sizes
 from nlil.search.count import count_rules
 from nlil.search.options import CountOptions
-from nlil.search.room import BODY_SIZE, SUPPORT, Needs, Room
+from nlil.search.room import BODY_SIZE, ROW, SUPPORT, Needs, Room
 from property.test_tensor_counting import all_anchored
 
 SOME = CountOptions(min_support=2, min_confidence=0.0)
@@ -86,3 +87,20 @@ def test_a_small_budget_leaves_out_rules_of_small_support_and_says_so(monkeypatc
     assert one.items() <= every.items()
     least = min(stats.support for stats in one.values())
     assert all(rule in one for rule, stats in every.items() if stats.support > least)
+
+
+@settings(deadline=None, max_examples=40)
+@given(hubs(), st.integers(1, 40))
+def test_heads_count_the_same_in_parts(kb: KnowledgeBase, most: int) -> None:
+    """Whatever is counted between them by the same thread."""
+    graph = Graph.of(kb)
+    counter, room = HeadCounter(graph, body_sizes(graph)), Room(Needs(2, 0.0, 0), 2**40)
+    parts = {code: Heads.of(graph, code).cut(graph, 2, most) for code in range(graph.num_codes)}
+    found: dict[int, list[np.ndarray]] = {code: [np.zeros((ROW, 0), np.int64)] for code in parts}
+    for turn in range(max(map(len, parts.values()), default=0)):
+        for code, mine in parts.items():
+            if turn < len(mine):
+                found[code] += counter.rows(mine[turn][0], room, 2**20)
+    for code, rows in found.items():
+        assert np.concatenate(rows, axis=1).tolist() == all_anchored(graph, code, SOME).tolist()
+    assert any(len(mine) > 1 for mine in parts.values())

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nlil.data.kb import KnowledgeBase
 from nlil.kernel.graph import Graph
-from nlil.search.anchored import Tally, anchored_rows, body_sizes
+from nlil.search.anchored import HeadCounter, Heads, body_sizes
 from nlil.search.chains import one_step_chains
 from nlil.search.count import count_rules
 from nlil.search.options import CountOptions, Task
@@ -24,15 +24,9 @@ from property.test_counting import bases
 
 def all_anchored(graph: Graph, code: int, options: CountOptions, budget: int = 2**20) -> np.ndarray:
     """The rows of the compiled loops for one step."""
-    sizes = body_sizes(graph)
-    rows = anchored_rows(
-        graph,
-        code,
-        sizes,
-        Room(Needs(options.min_support, options.min_confidence, 0), 2**40),
-        Tally.of(len(sizes)),
-        budget,
-    )
+    counter = HeadCounter(graph, body_sizes(graph))
+    room = Room(Needs(options.min_support, options.min_confidence, 0), 2**40)
+    rows = counter.rows(Heads.of(graph, code), room, budget)
     return np.concatenate([np.zeros((ROW, 0), np.int64), *rows], axis=1)
 
 

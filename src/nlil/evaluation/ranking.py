@@ -259,14 +259,13 @@ class Ranker:
 
         With `hide`, facts that the base holds are hidden from their own queries.
         """
-        groups = list(self.groups(facts))
+        every = groups = list(self.groups(facts))
         # A fact that the base does not hold need not be hidden, and queries at one entity then have the same scores.
         own = facts.isin(self.kb.facts) if hide else np.zeros(len(facts), bool)
-        results = [np.zeros((5, 0), np.int64)]
-        if self._uses_device(facts.predicate[~facts.is_unary]):
-            on_device, groups = self._on_device(groups, facts, known, own)
-            results.append(np.concatenate((on_device, np.ones_like(on_device[:1]))))
         counts = np.zeros((3, 2, len(facts)), np.int64)
+        if self._uses_device(facts.predicate[~facts.is_unary]):
+            (row, direction, above, tied), groups = self._on_device(groups, facts, known, own)
+            counts[:, direction, row] = above, tied, np.ones_like(tied)
         done, total = 0, sum(len(rows) for *_, rows in groups)
         for batches in self.batches(groups, facts, known, own):
             tasks = [task for batch in batches for task in self.tasks(batch)]
@@ -277,7 +276,8 @@ class Ranker:
             for task, ranked in zip(tasks, found):
                 counts[:, task.batch.direction, task.rows] = ranked
             done = int(reached[-1])
-        for _, direction, rows in groups:
+        results = [np.zeros((5, 0), np.int64)]
+        for _, direction, rows in every:  # in this order wherever they were ranked: means of them are then the same
             which = np.stack((rows, np.full(len(rows), direction)))
             results.append(np.concatenate((which, counts[:, direction, rows])))
         return Ranks(*np.concatenate(results, axis=1))

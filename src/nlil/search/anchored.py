@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -231,31 +231,91 @@ def body_sizes(graph: Graph) -> Longs:
     return np.concatenate((np.diff(graph.span_pointer), beyond_self))
 
 
-def anchored_rows(
-    graph: Graph, code: int, sizes: Longs, room: Room, tally: Tally, budget: int, flag: Flag = NEVER
-) -> Iterator[Longs]:
-    """Count anchored and half-anchored rules of all heads q(X, c) for the step `code` q, some heads at a time.
+class HeadCounter:
+    """Counts rules of some heads of `graph`; the scratch of one thread. `sizes` are those of `body_sizes`."""
 
-    Rows are those of `room.ROW`, by head; of one head the anchored rules by step and end, then the half-anchored by
-    step. `sizes` are those of `body_sizes`; `room` says which rules are wanted, `tally` is scratch, a result takes
-    about `budget` bytes, and nothing comes after the `flag` is set.
-    """
-    begin, end = graph.code_pointer[code ^ 1], graph.code_pointer[(code ^ 1) + 1]
-    capacity = max(budget // (8 * ROW), 1)
-    if code % 2 == 0:
-        _add_pca(graph, code, 1, tally.pca)
-    while begin < end and not flag[0]:
-        begin, needed, rows, columns = _anchored_of(graph, code, begin, end, sizes, room.needs, capacity, tally, flag)
-        yield columns[:, :rows]
-        capacity = max(capacity, needed)
-    if code % 2 == 0:
-        _add_pca(graph, code, -1, tally.pca)
+    def __init__(self, graph: Graph, sizes: Longs) -> None:
+        self.graph, self.sizes, self.tally = graph, sizes, Tally.of(len(sizes))
+        self._code = 1  # the step whose entities tally.pca counts; an odd one counts none
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """The scratch arrays."""
+        return self.tally
+
+    def _turn_to(self, code: int) -> None:
+        """Let tally.pca count the entities with an edge along `code`; for the heads of one code that is done once."""
+        if code != self._code:
+            for step, amount in ((self._code, -1), (code, 1)):
+                if step % 2 == 0:
+                    _add_pca(self.graph, step, amount, self.tally.pca)
+            self._code = code
+
+    def rows(self, heads: Heads, room: Room, budget: int, flag: Flag = NEVER) -> Iterator[Longs]:
+        """Count anchored and half-anchored rules of `heads`, some of them at a time.
+
+        Rows are those of `room.ROW`, by head; of one head the anchored rules by step and end, then the half-anchored
+        by step. `room` says which rules are wanted, a result takes about `budget` bytes, and nothing comes after the
+        `flag` is set.
+        """
+        code, begin, end = heads
+        capacity = max(budget // (8 * ROW), 1)
+        self._turn_to(code)
+        while begin < end and not flag[0]:
+            begin, needed, rows, columns = _anchored_of(
+                self.graph, code, begin, end, self.sizes, room.needs, capacity, self.tally, flag
+            )
+            yield columns[:, :rows]
+            capacity = max(capacity, needed)
+
+
+class Heads(NamedTuple):
+    """Heads q(X, c) of one step q, `code`: the spans code_span[begin : end] of a graph, which are those along q ^ 1."""
+
+    code: int
+    begin: int
+    end: int
+
+    @classmethod
+    def of(cls, graph: Graph, code: int) -> Heads:
+        """Return all heads of a step."""
+        return cls(code, int(graph.code_pointer[code ^ 1]), int(graph.code_pointer[(code ^ 1) + 1]))
+
+    def cut(self, graph: Graph, min_support: int, most: int) -> list[tuple[Heads, int]]:
+        """Cut them into parts of about `most` edges to walk; returns each with its number of edges.
+
+        Heads with less than `min_support` facts are not walked.
+        """
+        edges = np.cumsum(_edges_of_heads(graph, self.code, self.begin, self.end, min_support))
+        if not len(edges) or not edges[-1]:
+            return []
+        last = np.append(np.flatnonzero(np.diff(edges // most)), len(edges) - 1)
+        first = np.append(0, last[:-1] + 1)
+        size = np.diff(edges[last], prepend=0)
+        found = zip((first + self.begin).tolist(), (last + 1 + self.begin).tolist(), size.tolist())
+        return [(Heads(self.code, begin, end), count) for begin, end, count in found]
+
+
+@compiled
+def _edges_of_heads(graph: Graph, code: int, begin: int, end: int, min_support: int) -> Longs:
+    """The edges that are walked for each head."""
+    edges = np.zeros(end - begin, np.int64)
+    for place in range(begin, end):
+        low, high = graph.span_pointer[graph.code_span[place]], graph.span_pointer[graph.code_span[place] + 1]
+        largest = 0
+        for m in range(low, high if high - low >= min_support else low):
+            degree = graph.pointer[graph.neighbour[m] + 1] - graph.pointer[graph.neighbour[m]]
+            edges[place - begin] += degree
+            largest = max(largest, degree)
+        # Who has most edges by far is looked up; whoever it is, something is to be done for each head.
+        edges[place - begin] += high - low - largest
+    return edges
 
 
 def prior_rows(graph: Graph, code: int, min_support: int) -> Longs:
     """Count q(X, c) :- true for every c, q being the step `code`: its body has no step and holds for every entity.
 
-    Rows as of `anchored_rows`; this body is numbered behind all others.
+    Rows as of `HeadCounter.rows`; this body is numbered behind all others.
     """
     spans = graph.code_span[graph.code_pointer[code ^ 1] : graph.code_pointer[(code ^ 1) + 1]]
     support = graph.span_pointer[spans + 1] - graph.span_pointer[spans]

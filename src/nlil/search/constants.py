@@ -15,12 +15,11 @@ import numpy as np
 from ..data.arrays import Mask
 from ..data.kb import KnowledgeBase
 from ..kernel.bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE, Bodies, Lines, step_dtype
-from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, span_numbers
 from ..kernel.pool import workers
 from ..kernel.ruleset import FIRST, SECOND, RuleSet, count_dtype
 from ..progress import Progress
-from .anchored import Tally, anchored_rows, body_sizes, prior_rows
+from .anchored import HeadCounter, Heads, body_sizes, prior_rows
 from .cost import most_rules
 from .options import Task
 from .room import BODY, BODY_SIZE, HEAD, PCA_BODY, ROW, SUPPORT, Needs, Room
@@ -32,6 +31,10 @@ CHUNKS = 32
 """The budget of all threads together is this many times what comes back from one compiled call."""
 EDGES_PER_RULE = 4
 """Edges that are walked for each anchored rule found, about; 5 on a generated graph of 0.3 million facts."""
+PART_EDGES = 2**23
+"""Edges of the heads of one task: the largest predicate must not keep one thread busy while others wait."""
+AT_ONCE = 4
+"""Tasks for each thread at least, before the next ones are told what there is no room for."""
 
 
 def constant_rules(task: Task, tensors: TensorCounter | None) -> tuple[RuleSet, list[str]]:
@@ -70,46 +73,35 @@ def priors(kb: KnowledgeBase, targets: Sequence[int], min_support: int) -> RuleS
 
 
 def _counted(task: Task, codes: list[int], room: Room) -> Iterator[tuple[int, int, np.ndarray]]:
-    """(code, least grade, rows) of each code, as many codes at once as there may be room for in memory.
+    """(code, least grade, rows) of some heads at a time, as many at once as there may be room for in memory.
 
     What the first of them leave no room for the next ones need not find.
     """
     graph, options, sizes = task.graph, task.options, body_sizes(task.graph)
-    pool = workers(lambda: Tally.of(len(sizes)), options.threads, options.memory)
+    pool = workers(lambda: HeadCounter(graph, sizes), options.threads, options.memory)
     budget = max(options.memory // (CHUNKS * pool.threads), 2**20)
-    work = np.cumsum([_edges_of_heads(graph, code, options.min_support) for code in codes])
-    batch = (work / max(EDGES_PER_RULE * room.most, 1)).astype(np.int64)
+    parts = [part for code in codes for part in Heads.of(graph, code).cut(graph, options.min_support, PART_EDGES)]
+    work = np.cumsum([edges for _, edges in parts])
+    most, flag, dtype = room.most, options.flag, _numbers(graph)
+    batch = (work / max(EDGES_PER_RULE * most, AT_ONCE * PART_EDGES * pool.threads)).astype(np.int64)
 
-    def count(tally: Tally, task: tuple[int, Needs]) -> tuple[int, int, np.ndarray]:
-        code, own = task[0], Room(task[1], room_for, _numbers(graph))
-        for rows in anchored_rows(graph, code, sizes, own, tally, budget, options.flag):
-            own.add(code, rows)
-        return code, own.needs.grade, np.concatenate([np.zeros((ROW, 0), np.int32), *own.take(code)], axis=1)
+    def count(counter: HeadCounter, some: tuple[Heads, Needs]) -> tuple[int, int, np.ndarray]:
+        heads, own = some[0], Room(some[1], most, dtype)
+        for rows in counter.rows(heads, own, budget, flag):
+            own.add(heads.code, rows)
+        found = np.concatenate([np.zeros((ROW, 0), np.int32), *own.take(heads.code)], axis=1)
+        return heads.code, own.needs.grade, found
 
-    room_for, before = room.most, 0
+    before = 0
     for number in np.unique(batch):
-        some = [code for code, place in zip(codes, batch) if place == number]
-        report = partial(_report, task.progress, before, len(codes))
-        yield from pool.map(count, [(code, room.needs) for code in some], "constants", report, options.stop)
+        some = [heads for (heads, _), place in zip(parts, batch) if place == number]
+        report = partial(_report, task.progress, before, len(parts))
+        yield from pool.map(count, [(heads, room.needs) for heads in some], "constants", report, options.stop)
         before += len(some)
 
 
 def _report(progress: Progress, before: int, total: int, stage: str, done: int, of: int, note: str = "") -> None:
     progress(stage, before + done, total)
-
-
-@compiled
-def _edges_of_heads(graph: Graph, code: int, min_support: int) -> int:
-    """The edges that are walked for the heads of a code."""
-    edges = 0
-    for place in range(graph.code_pointer[code ^ 1], graph.code_pointer[(code ^ 1) + 1]):
-        low, high = graph.span_pointer[graph.code_span[place]], graph.span_pointer[graph.code_span[place] + 1]
-        largest = 0
-        for m in range(low, high if high - low >= min_support else low):
-            degree = graph.pointer[graph.neighbour[m] + 1] - graph.pointer[graph.neighbour[m]]
-            edges, largest = edges + degree, max(largest, degree)
-        edges -= largest
-    return edges
 
 
 # from rows to rules -------------------------------------------------------------------------------------
