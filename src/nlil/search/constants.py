@@ -82,12 +82,12 @@ def _counted(task: Task, codes: list[int], room: Room) -> Iterator[tuple[int, in
     budget = max(options.memory // (CHUNKS * pool.threads), 2**20)
     parts = [part for code in codes for part in Heads.of(graph, code).cut(graph, options.min_support, PART_EDGES)]
     work = np.cumsum([edges for _, edges in parts])
-    most, flag, dtype = room.most, options.flag, _numbers(graph)
+    most, dtype = room.most, _numbers(graph)
     batch = (work / max(EDGES_PER_RULE * most, AT_ONCE * PART_EDGES * pool.threads)).astype(np.int64)
 
     def count(counter: HeadCounter, some: tuple[Heads, Needs]) -> tuple[int, int, np.ndarray]:
         heads, own = some[0], Room(some[1], most, dtype)
-        for rows in counter.rows(heads, own, budget, flag):
+        for rows in counter.rows(heads, own, budget, options.flag):
             own.add(heads.code, rows)
         found = np.concatenate([np.zeros((ROW, 0), np.int32), *own.take(heads.code)], axis=1)
         return heads.code, own.needs.grade, found

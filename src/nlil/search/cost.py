@@ -1,7 +1,7 @@
 """What learning takes, from counts alone: memory, time, paths and rules, before anything runs.   [docs/scale.md]
 
-Everything is a count times a constant. The constants are fitted by hand to generated graphs of 0.3 and 1 million facts
-on one busy machine; another one is faster or slower as a whole, and larger graphs are not measured yet. The same
+Everything is a count times a constant. The constants are fitted by hand to generated graphs of 0.3, 1 and 3 million
+facts on one busy machine; another one is faster or slower as a whole, and larger graphs are not measured yet. The same
 numbers decide how many rules there is room for (`most_rules`) and whether a budget can hold a base at all
 (`check_memory`).
 """
@@ -41,14 +41,14 @@ CHAIN_SECONDS = 5e-5
 """For a fact: to find, estimate and count chains of three steps."""
 WALK_SECONDS = 1.7e-7
 """For an edge that is walked to count anchored rules."""
-TARGET_SECONDS = 0.13
-"""For a target: to choose its theory."""
-QUERY_SECONDS, QUERY_ENTITY_SECONDS = 1.2e-3, 1.2e-8
+TARGET_SECONDS, TARGET_ENTITY_SECONDS = 0.1, 1.8e-6
+"""For a target: to choose its theory; and for each entity beside it."""
+QUERY_SECONDS, QUERY_ENTITY_SECONDS = 5e-4, 3e-8
 """For a query of weighing and calibration, and for each entity beside it."""
 QUERIES = 20_000
 """These queries, on a small base."""
-RULE_SECONDS = 1.5e-6
-"""For a rule: to order and write it."""
+RULE_SECONDS = 5e-7
+"""For a rule: to join and write it."""
 WRITE_SHARE = 0.25
 """Of a time limit, what joining and writing rules may take."""
 
@@ -156,6 +156,7 @@ def cost(size: Size, memory: int, threads: int = 1, constants: bool = True) -> C
     rules = anchored + (size.heads if constants else 0.0) + 20 * size.targets
     queries = QUERIES * share_ranked(size.entities)
     per_query = QUERY_SECONDS + QUERY_ENTITY_SECONDS * size.entities
+    per_target = TARGET_SECONDS + TARGET_ENTITY_SECONDS * size.entities
     scratch = ENTITY_BYTES * size.entities
     bytes_of = {
         "program": PROCESS_BYTES,
@@ -168,7 +169,7 @@ def cost(size: Size, memory: int, threads: int = 1, constants: bool = True) -> C
         "chains of two steps": NEAR_SECONDS * size.near,
         "longer chains": CHAIN_SECONDS * size.facts,
         "anchored rules": WALK_SECONDS * size.walked if constants else 0.0,
-        "weights, calibration, theories": TARGET_SECONDS * size.targets + queries * per_query,
+        "weights, calibration, theories": per_target * size.targets + queries * per_query,
         "write rules": RULE_SECONDS * rules,
     }
     return Cost(size, bytes_of, seconds, size.near + (size.walked if constants else 0.0), rules)

@@ -160,7 +160,8 @@ def _fired(
     """(rule, query, candidate) of the answers, or of all candidates that are no other known answer; what each rule
     proposes wrongly is added to `wrong`."""
     facts, weight, target = sample.tried + sample.valid, sample.weight, sample.target
-    known_facts, ends = ranker.kb.facts + sample.valid, (facts.subject, facts.object)
+    # Only those of the target: all facts of a large base would be copied for each of its targets.
+    known_facts, ends = ranker.kb.facts.of(target) + sample.valid.of(target), (facts.subject, facts.object)
     none = np.zeros(0, np.int32)
     found: list[Fired] = [(none, none, none)]
     for direction in (0, 1):
