@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,6 +42,19 @@ def ranges(starts: Longs, counts: Longs) -> Longs:
     total = int(counts.sum())
     shift = np.repeat(starts - np.concatenate(([0], np.cumsum(counts)[:-1])), counts)
     return np.arange(total, dtype=np.int64) + shift
+
+
+def run_starts(*columns: NDArray[Any]) -> Mask:
+    """Return which rows of the sorted `columns` differ from the row before: the first of each run of equal rows.
+
+    >>> run_starts(np.array([1, 1, 1, 2]), np.array([5, 5, 6, 6])).tolist()
+    [True, False, True, True]
+    """
+    starts = np.ones(len(columns[0]), bool)
+    starts[1:] = False
+    for column in columns:
+        starts[1:] |= column[1:] != column[:-1]
+    return starts
 
 
 def drawn_rows(count: int, most: int, random: np.random.Generator) -> Longs:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .arrays import Floats, Ids, Longs, Mask, drawn_rows
+from .arrays import Floats, Ids, Longs, Mask, drawn_rows, run_starts
 
 NO_OBJECT = -1
 """The object of a unary fact."""
@@ -82,10 +82,7 @@ class Facts:
         weight = np.ones(len(self), np.float32) if self.weight is None else self.weight
         order = np.lexsort((-weight, self.object, self.subject, self.predicate))
         sorted_facts = self[order]
-        p, s, o = sorted_facts.predicate, sorted_facts.subject, sorted_facts.object
-        new = np.ones(len(self), bool)
-        new[1:] = (p[1:] != p[:-1]) | (s[1:] != s[:-1]) | (o[1:] != o[:-1])
-        return sorted_facts[new]
+        return sorted_facts[run_starts(sorted_facts.predicate, sorted_facts.subject, sorted_facts.object)]
 
     def _unique_packed(self) -> Facts | None:
         """`unique` on one 64-bit key (predicate | subject | object + 1), if that fits; much faster than lexsort."""
@@ -98,8 +95,7 @@ class Facts:
             key += column
             key += shift
         key.sort()
-        if len(key):
-            key = key[np.concatenate(([True], key[1:] != key[:-1]))]
+        key = key[run_starts(key)]
         low = (1 << bits) - 1
         object = (key & low).astype(np.int32) - np.int32(1)
         key >>= bits

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from ..errors import DataError
 from ..logic.predicate import Predicate
-from .arrays import Doubles, Ids, Longs, Mask, offsets
+from .arrays import Doubles, Ids, Longs, Mask, offsets, run_starts
 from .delimited import SEPARATOR_NAMES, Rows, parse_numbers
 from .kb import KnowledgeBase
 from .tables import arrow_table, read_table, table_names
@@ -140,8 +140,7 @@ def _scores(
     subject, predicate = subject[entity.indices.to_numpy()], predicate[of_class.indices.to_numpy()]
     order = np.lexsort((-score, predicate, subject))
     subject, predicate, score = subject[order], predicate[order], score[order]
-    first = np.ones(len(score), bool)
-    first[1:] = (subject[1:] != subject[:-1]) | (predicate[1:] != predicate[:-1])
+    first = run_starts(subject, predicate)
     return _shares(subject[first], predicate[first], score[first], kb)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..data.arrays import Ids, Longs
+from ..data.arrays import Ids, Longs, run_starts
 from ..data.facts import Facts
 from ..kernel.aggregation import SHIFT, UNIT, ScoreSpace, compare, tie_bounds
 from ..kernel.calculus import ranges, unique_pairs
@@ -104,8 +104,7 @@ class DeviceRanker:
         order = np.lexsort((query, group))
         rows, query, answer, group = rows[order], query[order], answer[order], group[order]
         code = np.array([g.plan.code for g in groups])[group]
-        first = np.ones(len(query), bool)
-        first[1:] = (query[1:] != query[:-1]) | (group[1:] != group[:-1])
+        first = run_starts(query, group)
         number, begin = np.cumsum(first) - 1, np.append(np.flatnonzero(first), len(query))  # each query once
         answers, batch = KnownAnswers(self, self.ranker.kb.facts + known), rules.batch(memory)
         found = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,8 @@ COLUMNS = (
     *("precision", "recall", "f1", "fixpoint_f1", "auc", "accuracy", "num_queries"),
 )
 """Figures of a predicate, in the order of columns."""
+Z_95 = 1.959964
+"""Normal quantile of a two-sided 95 % interval."""
 
 
 @dataclass(frozen=True)
@@ -131,3 +134,18 @@ def best_threshold(evidence: Longs, is_member: Mask) -> int:
 
 def _mean(values: np.ndarray) -> float:
     return float(np.mean(values)) if len(values) else 0.0
+
+
+def wilson_interval(hits: float, total: float) -> tuple[float, float]:
+    """Return Wilson's score interval of the share `hits` / `total`, at 95 %.
+
+    >>> [round(bound, 3) for bound in wilson_interval(8, 10)], wilson_interval(0, 0)
+    ([0.49, 0.943], (0.0, 1.0))
+    """
+    if total <= 0:
+        return 0.0, 1.0
+    share, squared = hits / total, Z_95 * Z_95
+    middle = (share + squared / (2 * total)) / (1 + squared / total)
+    half = Z_95 / (1 + squared / total) * math.sqrt(share * (1 - share) / total + squared / (4 * total * total))
+    # At the ends the interval includes the share exactly, which floating point would miss by a bit.
+    return 0.0 if hits <= 0 else max(0.0, middle - half), 1.0 if hits >= total else min(1.0, middle + half)

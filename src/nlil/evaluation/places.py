@@ -62,7 +62,7 @@ class Rivals(NamedTuple):
         )
 
 
-class Asked(NamedTuple):
+class QueryBlock(NamedTuple):
     """Queries with the answers to be ranked, and the known ones.
 
     The answers of query i are answer[pointer[i] : pointer[i + 1]], its known ones known[known_pointer[i] :
@@ -87,52 +87,54 @@ class Asked(NamedTuple):
     extra_pointer: Longs
 
 
-def places(graph: Graph, plan: Plan, asked: Asked, top: int, strongest_only: bool, space: ScoreSpace) -> np.ndarray:
-    """Count (candidates above, candidates tied, whether long chains were walked) for each answer of `asked`.
+def places(
+    graph: Graph, plan: Plan, block: QueryBlock, top: int, strongest_only: bool, space: ScoreSpace
+) -> np.ndarray:
+    """Count (candidates above, candidates tied, whether long chains were walked) for each answer of `block`.
 
     Long chains are walked only as far as a rank depends on them. `graph` has the facts, `plan` the rules; the `top`
     strongest count, or with `strongest_only` one.
     """
     room, begin, parts = ROOM, 0, [np.zeros((3, 0), np.int64)]
-    while begin < len(asked.query):
-        rivals = Rivals.of(len(asked.query), len(asked.answer), room)
-        end = score_places(graph, plan, asked, begin, top, strongest_only, space, rivals)
+    while begin < len(block.query):
+        rivals = Rivals.of(len(block.query), len(block.answer), room)
+        end = score_places(graph, plan, block, begin, top, strongest_only, space, rivals)
         if end == begin:
             room *= 4
             continue
-        low, high = tie_bounds(rivals.own[asked.pointer[begin] : asked.pointer[end]])
-        parts.append(count_places(plan, len(space.slot), asked, begin, end, strongest_only, rivals, low, high))
+        low, high = tie_bounds(rivals.own[block.pointer[begin] : block.pointer[end]])
+        parts.append(count_places(plan, len(space.slot), block, begin, end, strongest_only, rivals, low, high))
         begin = end
     return np.concatenate(parts, axis=1)
 
 
 @compiled
 def score_places(
-    graph: Graph, plan: Plan, asked: Asked, begin: int, top: int, strongest_only: bool,
+    graph: Graph, plan: Plan, block: QueryBlock, begin: int, top: int, strongest_only: bool,
     space: ScoreSpace, rivals: Rivals,
 ) -> int:  # fmt: skip
-    """Fill `rivals` for the queries of `asked` from `begin` on; returns the first one that there was no room for."""
+    """Fill `rivals` for the queries of `block` from `begin` on; returns the first one that there was no room for."""
     load_priors(plan, space)
-    end = len(asked.query)
+    end = len(block.query)
     for i in range(begin, end):
         if space.walk.flag[0]:
             break
-        first, last = asked.pointer[i], asked.pointer[i + 1]
-        known = asked.known[asked.known_pointer[i] : asked.known_pointer[i + 1]]
+        first, last = block.pointer[i], block.pointer[i + 1]
+        known = block.known[block.known_pointer[i] : block.known_pointer[i + 1]]
         touched, walked = score_until_settled(
             graph,
             plan,
-            HiddenFact(plan.code, asked.query[i], asked.hidden[i], -1, graph.is_unary),
+            HiddenFact(plan.code, block.query[i], block.hidden[i], -1, graph.is_unary),
             1 if strongest_only else top,
             strongest_only,
-            asked.extra[asked.extra_pointer[i] : asked.extra_pointer[i + 1]],
-            asked.answer[first:last],
+            block.extra[block.extra_pointer[i] : block.extra_pointer[i + 1]],
+            block.answer[first:last],
             known,
             plan.weight[plan.kind[1]],
             space,
         )
         rivals.walked[i] = walked
-        fits = _note(plan, asked, i, begin, known, strongest_only, space, touched, rivals)
+        fits = _note(plan, block, i, begin, known, strongest_only, space, touched, rivals)
         clear(space, touched)
         if not fits:
             end = i
@@ -143,19 +145,19 @@ def score_places(
 
 @compiled
 def _note(
-    plan: Plan, asked: Asked, i: int, begin: int, known: Ids, strongest_only: bool, space: ScoreSpace, touched: int,
-    rivals: Rivals,
+    plan: Plan, block: QueryBlock, i: int, begin: int, known: Ids, strongest_only: bool, space: ScoreSpace,
+    touched: int, rivals: Rivals,
 ) -> bool:  # fmt: skip
     """Write down what decides the places of the answers of query i; returns whether there was room for it."""
-    base = back_prior_of(plan, asked.query[i])
+    base = back_prior_of(plan, block.query[i])
     rivals.base[i] = base
     space.walk.clock[0] += 1
     epoch = space.walk.clock[0]
     for b in known:
         space.walk.seen[b] = epoch
     least = np.int64(2**62)
-    for f in range(asked.pointer[i], asked.pointer[i + 1]):
-        answer = asked.answer[f]
+    for f in range(block.pointer[i], block.pointer[i + 1]):
+        answer = block.answer[f]
         rivals.own[f] = total_of(space, base, strongest_only, answer)
         rivals.is_known[f] = space.walk.seen[answer] == epoch
         least = min(least, rivals.own[f])
@@ -186,17 +188,17 @@ def _note(
 
 @compiled
 def count_places(
-    plan: Plan, num_entities: int, asked: Asked, begin: int, end: int, strongest_only: bool, rivals: Rivals,
+    plan: Plan, num_entities: int, block: QueryBlock, begin: int, end: int, strongest_only: bool, rivals: Rivals,
     low: Longs, high: Longs,
 ) -> np.ndarray:  # fmt: skip
-    """Count (above, tied, walked) for the answers of the queries `begin` .. `end` - 1 of `asked`.
+    """Count (above, tied, walked) for the answers of the queries `begin` .. `end` - 1 of `block`.
 
     `rivals` was filled for them; there are `num_entities` candidates, and `low` and `high` are the `tie_bounds`.
     """
-    first = asked.pointer[begin]
-    result = np.zeros((3, asked.pointer[end] - first), np.int64)
+    first = block.pointer[begin]
+    result = np.zeros((3, block.pointer[end] - first), np.int64)
     for i in range(begin, end):
-        for f in range(asked.pointer[i], asked.pointer[i + 1]):
+        for f in range(block.pointer[i], block.pointer[i + 1]):
             bottom, ceiling = low[f - first], high[f - first]
             above = untouched_from(plan, num_entities, rivals.base[i], strongest_only, ceiling)
             tied = untouched_from(plan, num_entities, rivals.base[i], strongest_only, bottom) - above

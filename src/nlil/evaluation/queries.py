@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Ids, Longs, Mask, offsets, ranges
+from ..data.arrays import Ids, Longs, Mask, offsets, ranges, run_starts
 from ..data.facts import Facts
 from ..kernel.graph import Graph
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress
-from .places import Asked
+from .places import QueryBlock
 from .plan import Plan
 
 Group = tuple[int, int, Longs]
@@ -122,8 +122,7 @@ class QueryBatch:
         hidden = np.where(own[rows], answer, -1).astype(np.int32)
         order = np.lexsort((hidden, query))
         rows, query, answer, hidden = rows[order], query[order], answer[order], hidden[order]
-        first = np.ones(len(rows), bool)
-        first[1:] = (query[1:] != query[:-1]) | (hidden[1:] != hidden[:-1])
+        first = run_starts(query, hidden)
         pointer = np.append(np.flatnonzero(first), len(rows))
         query, hidden = query[first], hidden[first]
         answers = known_answers(graph, known, target, direction, query)
@@ -148,11 +147,11 @@ class Task:
         return self.batch.rows[self.batch.pointer[self.low] : self.batch.pointer[self.high]]
 
     @property
-    def asked(self) -> Asked:
+    def block(self) -> QueryBlock:
         """The queries as compiled loops take them."""
         batch, some = self.batch, slice(self.low, self.high)
         pointer, known = (p[self.low : self.high + 1] for p in (batch.pointer, batch.known_pointer))
-        return Asked(
+        return QueryBlock(
             batch.query[some],
             batch.hidden[some],
             batch.answer[pointer[0] : pointer[-1]],

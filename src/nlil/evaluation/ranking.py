@@ -373,7 +373,7 @@ class Ranker:
 
     def _block(self, space: ScoreSpace, task: Task) -> np.ndarray:
         plan, top, strongest_only = task.batch.plan, self.top, self.strongest_only
-        return places(self.graph, plan, task.asked, top, strongest_only, space)
+        return places(self.graph, plan, task.block, top, strongest_only, space)
 
 
 @compiled

@@ -11,10 +11,9 @@ from ..errors import require
 from ..kernel.calibration import Calibration
 from .calibration import BINS, Reliability, before_and_after, expected_calibration_error, reliability
 from .candidates import Candidates
+from .metrics import wilson_interval
 
 LOOKS = {"before": ("score", "tab:orange"), "after": ("calibrated", "tab:blue")}
-SURE = 1.96
-"""Standard errors of a 95 % interval."""
 
 
 def plot_reliability(
@@ -81,7 +80,5 @@ def interval(table: Reliability) -> Doubles:
 
     It is there also where all or none are true.
     """
-    z2 = SURE**2 / table.count
-    middle = (table.true + z2 / 2) / (1 + z2)
-    half = SURE / (1 + z2) * np.sqrt(table.true * (1 - table.true) / table.count + z2 / (4 * table.count))
-    return np.clip(np.stack((table.true - middle + half, middle + half - table.true)), 0, None)
+    ends = np.array([wilson_interval(true * count, count) for true, count in zip(table.true, table.count)])
+    return np.abs(ends.reshape(-1, 2).T - table.true)

@@ -188,12 +188,12 @@ def _powers(explainer: Explainer, found: ScoredFact) -> Iterator[tuple[object, t
     """Yield the condition of each rule, with its position among those that fire and the evidence that counts."""
     shares, seen = found.shares, Counter[object]()
     for place, power in zip(shares.order.tolist(), shares.power.tolist()):
-        asked = _asked(explainer.rules.rule(int(found.fired.rows[place])), found)
-        yield (asked, seen[asked]), (place, power)
-        seen[asked] += 1
+        condition = _condition(explainer.rules.rule(int(found.fired.rows[place])), found)
+        yield (condition, seen[condition]), (place, power)
+        seen[condition] += 1
 
 
-def _asked(rule: Rule, found: ScoredFact) -> object:
+def _condition(rule: Rule, found: ScoredFact) -> object:
     """Return the condition of a rule without what the two facts differ in: the class, or the answer."""
     if found.y is None:
         return rule.body, rule.distinct

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Ids, Longs
+from ..data.arrays import Ids, Longs, run_starts
 from ..data.facts import NO_OBJECT, Facts
 from ..data.kb import KnowledgeBase
 from ..evaluation.members import MemberScorer
@@ -209,9 +209,7 @@ def _worst(kb: KnowledgeBase, table: Longs, top: int) -> list[_Case]:
     """Return the `top` cases by margin, then predicate and names; of the two directions of a fact the worse one."""
     predicate, subject, object, *_, direction = table.T
     table = table[np.lexsort((direction, -_margin(table), object, subject, predicate))]
-    first = np.ones(len(table), bool)
-    first[1:] = (table[1:, :3] != table[:-1, :3]).any(axis=1)
-    table = table[first]
+    table = table[run_starts(*table[:, :3].T)]
     margin = _margin(table)
     if 0 < top < len(margin):
         # Read names only where they can decide.

@@ -8,7 +8,6 @@ candidates are evaluated in blocks, the first ones small.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,6 +20,7 @@ from ..data.arrays import Longs, Mask
 from ..data.facts import NO_OBJECT, Facts
 from ..data.kb import KnowledgeBase
 from ..errors import ConfigError
+from ..evaluation.metrics import wilson_interval
 from ..kernel.binding import bind
 from ..kernel.bodies import IdHead
 from ..kernel.evaluator import Evaluator, sparse_answers
@@ -39,8 +39,6 @@ from .disputes import is_functional
 from .outline import HasOutline, Item, fact_document, grounding_document, grounding_line
 from .why import specific_groundings
 
-Z_95 = 1.959964
-"""Normal quantile of a two-sided 95 % interval."""
 MAX_ANSWERS = 3
 """Known answers shown beside a counterexample."""
 MAX_SCANNED = 2_000
@@ -50,21 +48,6 @@ FIRST_BLOCK = 64
 
 Tuple = tuple[int, int]
 """Subject and object; the object of a unary head is NO_OBJECT."""
-
-
-def wilson_interval(hits: int, total: int) -> tuple[float, float]:
-    """Return Wilson's score interval of the share `hits` / `total`, at 95 %.
-
-    >>> [round(bound, 3) for bound in wilson_interval(8, 10)], wilson_interval(0, 0)
-    ([0.49, 0.943], (0.0, 1.0))
-    """
-    if total <= 0:
-        return 0.0, 1.0
-    share, squared = hits / total, Z_95 * Z_95
-    middle = (share + squared / (2 * total)) / (1 + squared / total)
-    half = Z_95 / (1 + squared / total) * math.sqrt(share * (1 - share) / total + squared / (4 * total * total))
-    # At the ends the interval includes the share exactly, which floating point would miss by a bit.
-    return 0.0 if hits <= 0 else max(0.0, middle - half), 1.0 if hits >= total else min(1.0, middle + half)
 
 
 @dataclass(frozen=True)

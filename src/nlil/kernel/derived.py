@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Doubles, Longs, Mask
+from ..data.arrays import Doubles, Longs, Mask, run_starts
 from ..data.facts import NO_OBJECT
 from ..errors import LimitError
 from .bodies import group_keys
@@ -76,9 +76,9 @@ class FoundFacts(NamedTuple):
 
 
 def strongest(key: Longs, confidence: Doubles) -> Longs:
-    """Return the row of the highest `confidence` for each `key`, keys ascending; no key is negative."""
+    """Return the row of the highest `confidence` for each `key`, keys ascending."""
     order = np.lexsort((-confidence, key))
-    return order[np.diff(key[order], prepend=-1) != 0]
+    return order[run_starts(key[order])]
 
 
 def directed(facts: FoundFacts) -> tuple[Longs, Longs, Longs, Doubles]:
@@ -154,7 +154,7 @@ def _sorted(key: Longs, neighbour: Longs, confidence: Doubles) -> tuple[Longs, L
     """Sort by key and neighbour, and keep each edge once with its best confidence."""
     order = np.lexsort((neighbour, key))
     key, neighbour, confidence = key[order], neighbour[order], confidence[order]
-    is_first = (np.diff(key, prepend=-1) != 0) | (np.diff(neighbour, prepend=-1) != 0)
+    is_first = run_starts(key, neighbour)
     if is_first.all():
         return key, neighbour, confidence
     first = np.flatnonzero(is_first)

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ..data.array_file import open_arrays, write_arrays
-from ..data.arrays import Doubles, Floats, Ids, Longs, Mask, offsets, ranges
+from ..data.arrays import Doubles, Floats, Ids, Longs, Mask, offsets, ranges, run_starts
 from ..data.kb import KnowledgeBase
 from ..errors import DataError
 from .bodies import unary_mask
@@ -285,8 +285,7 @@ def _build(kb: KnowledgeBase) -> Graph:
     # Facts are sorted: of the edges of one node along one code the neighbours ascend already, in both directions.
     order = np.argsort(key, kind="stable")
     key = key[order]
-    is_first = np.ones(len(key), bool)
-    is_first[1:] = key[1:] != key[:-1]
+    is_first = run_starts(key)
     first = np.flatnonzero(is_first)
     span_key = key[first]
     span_code = (span_key % num_codes).astype(np.int32)

@@ -13,15 +13,12 @@ from copy import copy
 import numpy as np
 
 from ..data.arrays import Doubles, Longs, Mask, ranges
-from ..data.facts import NO_OBJECT
+from ..data.facts import LEAST_TRUE, NO_OBJECT
 from .bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE
 from .derived import FoundFacts, directed, refuse_more
 from .grow import OPEN, Grower, Solutions, parts
 from .pool import workers
 from .ruleset import FIRST, SECOND, RuleSet
-
-HOLDS = 0.5
-"""A negated statement fails if it has a grounding in facts of at least this weight."""
 
 SHARD_ROWS = 2**15
 """Partial solutions with which a shard of a round begins, about."""
@@ -276,14 +273,14 @@ class Stratum:
             yield found.take(row)._replace(graph=np.where(free[row], number, found.graph[row]))
 
     def _holds(self, found: Solutions, line: Longs) -> Mask:
-        """Return whether the line of each row, if it has one, holds in facts of weight >= HOLDS."""
+        """Return whether the line of each row, if it has one, holds in facts of weight >= LEAST_TRUE."""
         holds = np.zeros(found.size, bool)
         bound, others = self._split(found, line)
-        for some in self._from_bound(found.take(bound), line[bound], HOLDS):
+        for some in self._from_bound(found.take(bound), line[bound], LEAST_TRUE):
             holds[bound[some.origin]] = True
         for own in np.unique(line[others]).tolist():
             rows, answers = others[line[others] == own], self._answers(own)
-            spans = self._same_graph(found.take(rows), answers.take(answers.confidence >= HOLDS))
+            spans = self._same_graph(found.take(rows), answers.take(answers.confidence >= LEAST_TRUE))
             holds[rows] = spans[0][1] + spans[1][1] > 0
         return holds
 

@@ -22,7 +22,7 @@ from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..evaluation.gate import affordable
-from ..evaluation.places import Asked
+from ..evaluation.places import QueryBlock
 from ..evaluation.plan import Plan, back_prior_of, prior_of
 from ..evaluation.queries import Task, queries_done
 from ..evaluation.ranking import Ranker
@@ -435,14 +435,14 @@ def gather(ranker: Ranker, facts: Facts, known: Facts, progress: Progress = sile
 
 def _gather(ranker: Ranker, space: ScoreSpace, task: Task, at: Longs, sample: Sample) -> None:
     """Many queries in one call: to hand over all the arrays takes as long as a short query."""
-    _gather_block(ranker.graph, task.batch.plan, task.asked, ranker.top, space, at, sample)
+    _gather_block(ranker.graph, task.batch.plan, task.block, ranker.top, space, at, sample)
 
 
 @compiled
 def _gather_block(
     graph: Graph,
     plan: Plan,
-    asked: Asked,
+    block: QueryBlock,
     top: int,
     space: ScoreSpace,
     at: Longs,
@@ -455,19 +455,19 @@ def _gather_block(
     most = np.full(top, MARGIN * UNIT)
     chosen = np.zeros(sample.real.shape[1] - 1, np.int64)
     load_priors(plan, space)
-    for i in range(len(asked.query)):
+    for i in range(len(block.query)):
         if space.walk.flag[0]:
             break
-        a, begin, end = asked.query[i], asked.pointer[i], asked.pointer[i + 1]
-        known_answers = asked.known[asked.known_pointer[i] : asked.known_pointer[i + 1]]
-        answers = asked.answer[begin:end]
+        a, begin, end = block.query[i], block.pointer[i], block.pointer[i + 1]
+        known_answers = block.known[block.known_pointer[i] : block.known_pointer[i + 1]]
+        answers = block.answer[begin:end]
         touched, _ = score_until_settled(
             graph,
             plan,
             HiddenFact(plan.code, a, -1, -1, graph.is_unary),
             top,
             False,
-            asked.extra[asked.extra_pointer[i] : asked.extra_pointer[i + 1]],
+            block.extra[block.extra_pointer[i] : block.extra_pointer[i + 1]],
             answers,
             known_answers,
             most,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..config import LearnerConfig
-from ..data.arrays import Longs, Mask
+from ..data.arrays import Longs, Mask, run_starts
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..kernel.graph import Graph
@@ -225,10 +225,8 @@ def turns(kind: Longs) -> Longs:
     """
     order = np.argsort(kind, kind="stable")
     position = np.arange(len(kind))
-    is_first = np.ones(len(kind), bool)
-    is_first[1:] = kind[order][1:] != kind[order][:-1]
     turn = np.zeros(len(kind), np.int64)
-    turn[order] = position - np.maximum.accumulate(np.where(is_first, position, 0))
+    turn[order] = position - np.maximum.accumulate(np.where(run_starts(kind[order]), position, 0))
     return turn
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from ..data.arrays import Ids, Longs, offsets, ranges
+from ..data.arrays import Ids, Longs, offsets, ranges, run_starts
 from ..data.kb import KnowledgeBase
 from ..kernel.bodies import AND, ANY_NODE, NO_STEP, X_NODE, Bodies, Lines, step_dtype, unary_mask
 from ..kernel.graph import Graph, num_paths
@@ -224,10 +224,8 @@ def _simplest(place: Ids, count: Longs, owner: Ids, min_objects: int) -> Longs:
     np.add.at(fingerprint, place, random[owner])  # overflow does no harm
     frequent = np.flatnonzero(count >= min_objects)
     order = np.lexsort((frequent, count[frequent], fingerprint[frequent]))
-    prints, counts = fingerprint[frequent[order]], count[frequent[order]]
-    first = np.ones(len(order), bool)
-    first[1:] = (prints[1:] != prints[:-1]) | (counts[1:] != counts[:-1])
-    return np.sort(frequent[order[first]])
+    by_print = frequent[order]
+    return np.sort(by_print[run_starts(fingerprint[by_print], count[by_print])])
 
 
 def _lines(kb: KnowledgeBase, numbering: Numbering, numbers: Longs) -> Lines:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Flag, Ids, Longs, Mask
+from ..data.arrays import Flag, Ids, Longs, Mask, run_starts
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, TargetFacts, find_span, first_at_least
 from ..kernel.pool import workers
@@ -59,7 +59,7 @@ class Supports(NamedTuple):
         key, target, support = (np.concatenate((none, *column)) for column in zip((none,) * 3, *parts))
         order = np.lexsort((target, key))
         key, target, support = key[order], target[order], support[order]
-        first = np.flatnonzero((np.diff(key, prepend=-1) != 0) | (np.diff(target, prepend=-1) != 0))
+        first = np.flatnonzero(run_starts(key, target))
         support = np.add.reduceat(support, first) if len(first) else support
         first, support = first[support >= least], support[support >= least]
         return cls(key[first], target[first], support)

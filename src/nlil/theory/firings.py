@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Doubles, Ids, Longs, Mask
-from ..data.facts import Facts
+from ..data.arrays import Doubles, Ids, Longs, Mask, run_starts
+from ..data.facts import LEAST_TRUE, Facts
 from ..evaluation.members import MemberScorer
 from ..evaluation.plan import Plan
 from ..evaluation.programs import rule_firings
@@ -145,9 +145,7 @@ def propose(ranker: Ranker, sample: Sample, space: ScoreSpace) -> Proposals:
     rule, query, candidate = _fired(ranker, sample, space, wrong, True)
     order = np.lexsort((rule, candidate, query))
     rule, query, candidate = rule[order], query[order], candidate[order]
-    is_first = np.ones(len(rule), bool)
-    is_first[1:] = (np.diff(query) != 0) | (np.diff(candidate) != 0)
-    first, facts = np.flatnonzero(is_first), sample.tried + sample.valid
+    first, facts = np.flatnonzero(run_starts(query, candidate)), sample.tried + sample.valid
     answer = np.concatenate((facts.object, facts.subject))
     is_right = candidate[first] == answer[query[first]]
     pointer = np.append(first, len(rule)).astype(np.int64)
@@ -203,10 +201,10 @@ def survey_members(scorer: MemberScorer, members: Ids, others: Ids, share: float
     """
     found, wrong = list[tuple[Ids, Ids]](), np.zeros((1, scorer.num_rules))
     for begin in range(0, len(members), MEMBERS):
-        query, rule = np.nonzero(scorer.rule_values(members[begin : begin + MEMBERS]) >= 0.5)
+        query, rule = np.nonzero(scorer.rule_values(members[begin : begin + MEMBERS]) >= LEAST_TRUE)
         found.append((rule.astype(np.int32), (query + begin).astype(np.int32)))
     for begin in range(0, len(others), MEMBERS):
-        wrong[0] += share * (scorer.rule_values(others[begin : begin + MEMBERS]) >= 0.5).sum(axis=0)
+        wrong[0] += share * (scorer.rule_values(others[begin : begin + MEMBERS]) >= LEAST_TRUE).sum(axis=0)
     return Hits(*_by_rule(found), wrong, np.ones(len(members)), len(members))
 
 

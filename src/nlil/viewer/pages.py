@@ -15,7 +15,7 @@ import numpy as np
 
 from ..data.arrays import Ids, Longs
 from ..errors import ConfigError, NlilError
-from ..explanation.rule_card import wilson_interval
+from ..evaluation.metrics import wilson_interval
 from ..kernel.constructs import construct_names, constructs
 from ..kernel.graph import Graph
 from ..learning.feedback import VERDICTS, verdict_document

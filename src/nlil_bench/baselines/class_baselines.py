@@ -22,7 +22,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from nlil.config import Settings, at_least, between, setting
-from nlil.data.arrays import Doubles, Ids, Longs, Mask, offsets, ranges
+from nlil.data.arrays import Doubles, Ids, Longs, Mask, offsets, ranges, run_starts
 from nlil.data.dataset import Dataset
 from nlil.data.kb import KnowledgeBase
 from nlil.errors import ConfigError, DataError
@@ -164,8 +164,7 @@ def pattern_rows(task: ClassTask, parts: PatternParts) -> tuple[Longs, Longs]:
     owner, number = (np.concatenate(columns) for columns in zip(*rows))
     order = np.lexsort((number, owner))
     owner, number = owner[order], number[order]
-    new = np.ones(len(owner), bool)
-    new[1:] = (owner[1:] != owner[:-1]) | (number[1:] != number[:-1])
+    new = run_starts(owner, number)
     return owner[new], number[new]
 
 

@@ -12,7 +12,8 @@ import kbs
 from nlil import KnowledgeBase, RuleSet, ScoredRule, load, parse_rule
 from nlil.data.facts import Facts
 from nlil.errors import ConfigError
-from nlil.explanation.rule_card import RuleCards, rule_card, wilson_interval
+from nlil.evaluation.metrics import wilson_interval
+from nlil.explanation.rule_card import RuleCards, rule_card
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.statistics import rule_stats
 from nlil.logic.text import fact_text
