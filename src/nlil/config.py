@@ -43,6 +43,8 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "select": False,
         "refine": False,
         "weigh": False,
+        "batch": 256,
+        "fresh": 5,
         "restarts": 8,
         "epochs": 100,
         "rate": 0.0005,
@@ -60,7 +62,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "neural_facts": 0,
         "restarts": 16,
         "epochs": 40,
-        "batch": 64,
+        "fresh": 5,
         "score_rate": 0.2,
         "generator": "free",  # the Transformer says as good formulas of classes, in twice the time
     },
@@ -298,24 +300,22 @@ class LearnerConfig(Settings):
     recursive: bool = setting(True, "trained rules may use their target in the body")
     priors: bool = setting(True, "with search=neural, add the rules p(X, c) :- true")
     positives: int = setting(200, "facts per target in training at a time", at_least(1))
-    fresh: int = setting(5, "epochs after which the oldest batch of queries is replaced by a new sample; 0: never")
+    fresh: int = setting(1, "epochs after which the oldest batch of queries is replaced by a new sample; 0: never")
     negatives: float = setting(2.0, "negative tuples per fact")
     negative_sampling: str = setting(
         "near",
         "near: reached from x, or in the range of the target; uniform: any (the paper)",
         one_of("near", "uniform"),
     )
-    batch: int = setting(256, "queries per training step", at_least(1))
+    batch: int = setting(64, "queries per training step", at_least(1))
     step_edges: int = setting(1024, "most edges of one step from a query; a step with more is skipped", at_least(1))
     meet_edges: int = setting(2048, "most edges that the statements of a query use, nearest first", at_least(1))
     generator: str = setting(
-        "free",
+        "transformer",
         "source of the attentions: transformer (the paper), free (scores as parameters)",
         one_of("transformer", "free"),
     )
-    residual: bool = setting(
-        True, "add free scores, initially 0, to those of a Transformer; off: the Transformer alone (the paper)"
-    )
+    residual: bool = setting(True, "add free scores to those of a Transformer; off: the Transformer alone (the paper)")
     deep_score: float = setting(
         4.0, "added to the output scores of the last level: learn a rule as a whole, not part by part; 0: the paper"
     )
@@ -326,7 +326,7 @@ class LearnerConfig(Settings):
         "clamp", "from a count of paths to a truth value: clamp, sigmoid (the paper)", one_of("clamp", "sigmoid")
     )
     restarts: int = setting(48, "generators trained per target", at_least(1))
-    epochs: int = setting(50, "most epochs of training", at_least(1))
+    epochs: int = setting(30, "most epochs of training", at_least(1))
     rate: float = setting(0.0002, "learning rate of a Transformer", more_than(0))
     score_rate: float = setting(0.1, "learning rate of free and residual scores", more_than(0))
     temperature: float = setting(
@@ -335,7 +335,7 @@ class LearnerConfig(Settings):
         Allowed("above 0, at most 1", lambda v: 0 < v <= 1),
     )
     entropy: float = setting(0.02, "weight of the entropy of the attentions in the loss at the end of training")
-    patience: int = setting(40, "stop after this many epochs without a better validation loss")
+    patience: int = setting(20, "stop after this many epochs without a better validation loss")
     beam: int = setting(10, "most probable rules read from each generator; 1: only the largest choices", at_least(1))
     extract_samples: int = setting(0, "rules drawn at random from each generator")
     neural_candidates: int = setting(500, "rules counted exactly per trained target", at_least(1))

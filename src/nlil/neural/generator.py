@@ -6,8 +6,8 @@ operator calls, statements, formulas. Each returns scores; `space.softmax_attent
 A stack is many members (a target and a restart each) that are computed, trained and stored as one. `GeneratorStack`
 holds generators, `FreeStack` the scores themselves: the baseline that a Transformer has to match. The restarts of a
 target share the weights of one Transformer and differ in all that it looks at: embeddings and queries. A generator's
-scores may have free ones added to them, 0 at the start (`residual`): one choice can then change without the others,
-which share its weights. Every parameter starts from a random generator of its own, named after it, and with the axis
+scores may have free ones added to them (`residual`): one choice can then change without the others, which share its
+weights. Every parameter starts from a random generator of its own, named after it, and with the axis
 that padding may lengthen in front, so that a target starts the same whatever shares its stack.
 
 `dim` is the length of an embedding, `layers` and `heads` are those of each Transformer, `copies` run side by side with
@@ -36,7 +36,7 @@ EXCLUDED = -1e9  # finite, so that a row without any choice is uniform instead o
 WIDENING = 1  # hidden units of a feed-forward block for each of its inputs
 ENCODING_DEVIATION = 0.5  # of what is added to many embeddings alike: below theirs, so that they stay distinct
 FREE_DEVIATION = 0.25  # of free scores at the start: near-uniform attentions, no two restarts alike
-HELD_STEPS = 8  # of training, with scores of a Transformer that stay as they are while residual ones move
+HELD_STEPS = 16  # of training, with scores of a Transformer that stay as they are while residual ones move
 GENERATED_SHARE = 0.25  # of a Transformer's scores beside residual ones, for the same reason
 RESIDUAL = "residual."  # how the names of residual scores begin
 
@@ -401,8 +401,7 @@ class GeneratorStack(Stack):
         generator = Generator(shape, seeds, restarts, dim, layers, heads)
         values: dict[str, Tensor] = dict(generator.named_parameters())
         if residual:
-            zeros = free_scores(shape, 0)
-            values |= {RESIDUAL + name: torch.zeros(len(seeds), *t.shape) for name, t in zeros.items()}
+            values |= {RESIDUAL + name: t for name, t in stacked_scores(shape, seeds).items()}
         super().__init__(masks, shape, values)
         self.held_steps = HELD_STEPS if residual else 1
         self._made: Attentions | None = None  # what the generators said, ...
@@ -419,6 +418,8 @@ class GeneratorStack(Stack):
         return [{"params": list(named.values()), "lr": lr} for named, lr in groups if named]
 
     def logits(self) -> Attentions:
+        if self._held is not None and not torch.is_grad_enabled():
+            return self._with_residual(self._held)  # weights move with `pass_back` only: these are what they say
         return self._with_residual(self._generate())
 
     def held_logits(self) -> Attentions:
@@ -463,8 +464,7 @@ class FreeStack(Stack):
     """Scores that are parameters: nothing ties one choice to another."""
 
     def __init__(self, masks: Masks, shape: Shape, seeds: Sequence[int]) -> None:
-        members = [free_scores(shape, seed) for seed in seeds]
-        super().__init__(masks, shape, {name: torch.stack([m[name] for m in members]) for name in members[0]})
+        super().__init__(masks, shape, stacked_scores(shape, seeds))
 
     def rates(self, rate: float, score_rate: float) -> list[dict[str, Any]]:
         return [{"params": self.parameters(), "lr": score_rate}]
@@ -477,6 +477,12 @@ class FreeStack(Stack):
 
     def gather(self, gradients: Mapping[str, Tensor]) -> None:
         """Nothing is held, so `gradients` is empty."""
+
+
+def stacked_scores(shape: Shape, seeds: Sequence[int]) -> dict[str, Tensor]:
+    """Draw random scores of all members, one for each of `seeds`, by the names of `Attentions.tensors`."""
+    members = [free_scores(shape, seed) for seed in seeds]
+    return {name: torch.stack([member[name] for member in members]) for name in members[0]}
 
 
 def free_scores(shape: Shape, seed: int) -> dict[str, Tensor]:

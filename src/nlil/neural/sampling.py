@@ -17,6 +17,9 @@ NO_ENTITY = -1
 """The y of a query of a unary target, and the x and y of padding."""
 EVERY_KIND = 0.2
 """Share of the facts of a block that are drawn kind by kind, one of each before a second of any."""
+ALIGNED = 16
+"""A block is padded to a multiple of so many queries: the matrix of each restart then begins at a multiple of 64 bytes,
+and its products are the same to the bit however many restarts are evaluated at a time."""
 TRIES = 20
 """Draws for each negative until one is no fact; a target that holds nearly everywhere has few negatives."""
 
@@ -244,7 +247,7 @@ def blocks(queries: list[Queries], batch: int | None = None) -> list[Queries]:
     result = []
     for first in range(count):
         parts = [mine[first::count] for mine in queries]
-        width = max(1, *map(len, parts))
+        width = -(-max(1, *map(len, parts)) // ALIGNED) * ALIGNED
 
         def grid(column: str, empty: int, parts: list[Queries] = parts, width: int = width) -> np.ndarray:
             rows = [getattr(part, column) for part in parts]

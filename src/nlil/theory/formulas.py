@@ -33,7 +33,7 @@ MOST_PAIRS = 200
 """Candidates of a rule that are trained on."""
 MOST_ATOMS = 6
 """Body atoms of a formula."""
-TRAINING = LearnerConfig(generator="free", levels=1, formulas=4, restarts=4, epochs=25, score_rate=0.2)
+TRAINING = LearnerConfig(generator="free", levels=1, formulas=4, restarts=4, epochs=25, batch=256, score_rate=0.2)
 """Settings of training."""
 
 

@@ -110,6 +110,7 @@ def test_every_construct_is_tried_with_and_without_noise() -> None:
         ("chain", "facts"),
         ("chain", "soft"),
     ]
+    assert recovery.cases(quick=False, names=["long-16"]) == [("long-16", "none"), ("long-16", "labels")]
     full = recovery.cases(quick=False)
     assert len(full) == len(set(full)) == 2 * len(CONSTRUCTS) + 2
 

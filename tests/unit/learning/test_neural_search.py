@@ -29,6 +29,7 @@ FAST: dict[str, Any] = {
     "generator": "free",
     "restarts": 4,
     "epochs": 40,
+    "batch": 256,  # few steps, so that a chain is not solved before the second look at the validation queries
     "priors": False,
     "recursive": False,
     "threads": 1,

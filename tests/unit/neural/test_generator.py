@@ -138,6 +138,20 @@ def test_held_scores_gather_gradients_until_they_are_passed_back():
     assert not held.gathered()
 
 
+def test_what_is_read_meanwhile_is_what_would_be_generated(monkeypatch: pytest.MonkeyPatch):
+    """Weights stay as they are until gradients are passed back, so reading costs no pass of the Transformer."""
+    masks = masks_of(SHAPE, full(SHAPE), full(SHAPE))
+    stack = make_stack("transformer", masks, SHAPE, [1, 2], residual=True)
+    stack.attentions(held=True)
+    with torch.no_grad():
+        for name, value in zip(stack.state(), stack.parameters()):
+            if name.startswith("residual."):
+                value += 1
+        generated = stack._with_residual(stack._generate())
+        monkeypatch.setattr(stack, "_generate", lambda: pytest.fail("generated again"))
+        assert_same(stack.logits(), generated, atol=1e-6)
+
+
 def test_the_last_level_is_preferred_at_first():
     """Not by a formula of it, and not so much that it could not be unlearned."""
     for kind in KINDS:
@@ -314,11 +328,12 @@ def test_settings_that_cannot_be():
         stack_of(SHAPE, [1], "dense")
 
 
-def test_residual_scores_begin_at_zero_and_learn_at_their_own_rate():
+def test_residual_scores_begin_as_free_ones_and_learn_at_their_own_rate():
     masks = masks_of(SHAPE, full(SHAPE), full(SHAPE))
-    plain = make_stack("transformer", masks, SHAPE, [1, 2])
+    plain, free = (make_stack(kind, masks, SHAPE, [1, 2]) for kind in ("transformer", "free"))
     stack = make_stack("transformer", masks, SHAPE, [1, 2], residual=True)
-    assert_same(stack.logits(), plain.logits().map(lambda t: GENERATED_SHARE * t), atol=1e-6)
+    start = [GENERATED_SHARE * one + two for one, two in zip(tensors(plain), tensors(free))]
+    assert all(torch.allclose(one, two, atol=1e-6) for one, two in zip(tensors(stack), start))
     weights, scores = stack.rates(0.1, 0.3)
     assert (weights["lr"], scores["lr"]) == (0.1, 0.3)
     assert len(weights["params"]) == len(plain.parameters())
@@ -327,7 +342,7 @@ def test_residual_scores_begin_at_zero_and_learn_at_their_own_rate():
     sum((t**2).sum() for t in stack.attentions().tensors().values()).backward()
     optimiser.step()
     assert all(torch.equal(one, two) for one, two in zip(weights["params"], plain.parameters()))
-    moved = [(one - GENERATED_SHARE * two).abs().max() for one, two in zip(tensors(stack), tensors(plain))]
+    moved = [(one - two).abs().max() for one, two in zip(tensors(stack), start)]
     assert min(moved) > 0.1, "every family of scores has residual ones"
 
 

@@ -11,7 +11,7 @@ from soft_cases import predicate_id
 from nlil.config import LearnerConfig
 from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
-from nlil.neural.sampling import NO_ENTITY, Queries, Sampler, blocks
+from nlil.neural.sampling import ALIGNED, NO_ENTITY, Queries, Sampler, blocks
 
 SIZE = 60
 
@@ -197,7 +197,8 @@ def test_blocks_hold_every_query_once(batch: int) -> None:
         assert sorted(rows) == sorted(zip(pool.x, pool.y, pool.label, pool.hide))
     for block in found:
         assert block.x.shape == block.y.shape == block.label.shape == block.hide.shape
-        assert block.x.shape[1] <= batch
+        assert block.real.sum(1).max() <= batch
+        assert block.x.shape[1] % ALIGNED == 0
         padding = ~block.real
         assert not block.hide[padding].any()
         assert not block.label[padding].any()
@@ -207,7 +208,7 @@ def test_blocks_hold_every_query_once(batch: int) -> None:
 def test_no_queries_make_one_empty_block() -> None:
     none = np.zeros(0, np.int64)
     (block,) = blocks([Queries(none, none, none.astype(np.float32), none.astype(bool))], 10)
-    assert block.x.tolist() == [[NO_ENTITY]]
+    assert block.x.tolist() == [[NO_ENTITY] * ALIGNED]
 
 
 def test_later_rounds_bring_other_facts_but_no_validation_query() -> None:

@@ -119,7 +119,7 @@ def test_a_target_learns_the_same_alone_and_beside_another(generator: str, chain
     def trained(*targets: str) -> Trainer:
         # Rounding differs with the padding; a Transformer with residual scores at a high rate makes more of it.
         score_rate = 0.3 if generator == "free" else 0.1
-        trainer = trainer_of(kb, *targets, generator=generator, rate=0.01, score_rate=score_rate, epochs=15)
+        trainer = trainer_of(kb, *targets, generator=generator, rate=0.01, score_rate=score_rate, epochs=15, batch=256)
         for _ in range(15):
             trainer.step()
         return trainer
