@@ -8,14 +8,23 @@ from .session import Bounds, Run, Session
 
 
 def check(
-    session: Session, run: Run, *, top: Annotated[int, Bounds(1)] = 20, data: str | None = None, theory: bool = False
+    session: Session,
+    run: Run,
+    *,
+    target: list[str] | None = None,
+    top: Annotated[int, Bounds(1)] = 20,
+    threshold: Annotated[float, Bounds(0, 1)] = 0.0,
+    data: str | None = None,
+    theory: bool = False,
 ) -> None:
     """Find facts that the rules dispute, worst first.
 
     Args:
         session: The common options.
         run: The rules.
+        target (P): Only facts of this predicate; may be repeated. Default: every target of the run.
         top: The number of facts, worst first.
+        threshold (MARGIN): Only facts whose competitor is more probable by at least this much, 0 to 1.
         data (DATA): Check these facts.
         theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
     """
@@ -29,12 +38,14 @@ def check(
         disputes = check_facts(
             opened.rules,
             opened.base,
+            targets=target or None,
             top=top,
             threads=opened.config.threads,
             memory=opened.config.memory,
             progress=progress,
             calibration=opened.calibration,
         )
+    disputes = [dispute for dispute in disputes if dispute.margin >= threshold]
     if not disputes:
         session.show({"disputes": []}, "no fact is disputed")
         return

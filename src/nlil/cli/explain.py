@@ -128,7 +128,7 @@ class Question:
         from ..explanation.why_not import explain_why_not
 
         if self.rather_than is not None:
-            named = as_fact(fact)
+            named = as_fact(fact, explainer.kb)
             rival = rival_of(explainer.kb, named, self.rather_than, side)
             return explain_contrast(explainer, explainer, named, rival, side)
         if self.why_not:

@@ -22,7 +22,19 @@ MMAP_THRESHOLD, LARGE_ARRAY = -3, 4 * 2**20
 COMMANDS: Mapping[str, str] = {
     name: name
     for name in (
-        *("demo", "datasets", "inspect", "settings", "plan", "learn", "program", "theory", "rules", "evaluate"),
+        *(
+            "demo",
+            "datasets",
+            "inspect",
+            "split",
+            "settings",
+            "plan",
+            "learn",
+            "program",
+            "theory",
+            "rules",
+            "evaluate",
+        ),
         *("predict", "complete", "score", "explain", "check", "materialize", "serve", "report"),
     )
 } | {"inspect": "inspect_data"}

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from ..errors import DataError, UnknownName
+from ..errors import MANY_NAMES, DataError, UnknownName
 from ..logic.predicate import Fact, Predicate, Step
+from ..logic.query import Query
 from .arrays import Floats, Ids, Longs, Mask, counted, offsets
 from .facts import NO_OBJECT, Facts
 from .vocabulary import Vocabulary
@@ -22,6 +24,8 @@ from .vocabulary import Vocabulary
 MOST_IDS = 2**31 - 1
 """The most entities of a base, and the most step codes: ids have 32 bits. Facts and counts have no such limit."""
 
+SHOWN_NAMES = 8
+"""Names with the same label that an error lists."""
 PlainFact = tuple[str, str] | tuple[str, str, str] | tuple[str, str, str, float]
 
 
@@ -172,13 +176,48 @@ class KnowledgeBase:
             raise UnknownName("predicate", predicate.name, names, hint) from None
 
     def entity_id(self, name: str) -> int:
-        """Return the id of the entity `name`. Raises UnknownName if the base does not have it."""
-        return self.entities.id(name)
+        """Return the id of the entity with this `name`, else with this label. Raises UnknownName if it is not clear."""
+        found = self.entities.find(name)
+        if found is not None:
+            return found
+        if not self.entity_labels:
+            return self.entities.id(name)
+        labelled = self._labelled_entities.get(name.casefold(), [])
+        if len(labelled) == 1:
+            return self.entities.id(labelled[0])
+        raise _unclear("entity", name, labelled, self.entities.similar(name), self.entity_labels)
+
+    @cached_property
+    def _labelled_entities(self) -> dict[str, list[str]]:
+        return _by_label((name, label) for name, label in self.entity_labels.items() if name in self.entities)
+
+    @cached_property
+    def _labelled_predicates(self) -> dict[str, list[str]]:
+        labels = self.predicate_labels
+        return _by_label((name, labels[name]) for name in {p.name for p in self.predicates} if name in labels)
+
+    def resolved(self, query: Query) -> Query:
+        """Return the `query` with names in place of labels. Raises UnknownName for a name that is neither."""
+        predicate = query.target
+        if predicate not in self._predicate_ids:
+            same = [
+                Predicate(name, predicate.arity)
+                for name in self._labelled_predicates.get(query.predicate.casefold(), [])
+            ]
+            fits = [p for p in same if p in self._predicate_ids]
+            if len(fits) > 1:
+                raise _unclear("predicate", query.predicate, [p.name for p in fits], (), {})
+            if fits:
+                predicate = fits[0]
+            else:
+                self.predicate_id(predicate)
+        names = (None if name is None else self.entities.name(self.entity_id(name)) for name in query.arguments)
+        return Query(predicate.name, tuple(names))
 
     def predicate(self, text: str) -> Predicate:
-        """Return the predicate that `text` names: `name`, or `name/arity` if both arities exist.
+        """Return the predicate that `text` names: `name`, or `name/arity` if both arities exist, or its label.
 
-        Raises UnknownName if there is none.
+        Raises UnknownName if there is none, or several with this label.
         """
         exact = [p for p in self.predicates if p.name == text]
         if len(exact) == 1:
@@ -189,7 +228,10 @@ class KnowledgeBase:
         for p in self.predicates:
             if p.name == name and str(p.arity) == arity:
                 return p
-        raise UnknownName("predicate", text, [p.name for p in self.predicates])
+        labelled = self._labelled_predicates.get(text.casefold(), [])
+        if len(labelled) == 1:
+            return self.predicate(labelled[0])
+        raise _unclear("predicate", text, labelled, [p.name for p in self.predicates], self.predicate_labels)
 
     def code(self, step: Step) -> int:
         """Return the code of a step."""
@@ -281,3 +323,22 @@ class KnowledgeBase:
             raise DataError(f"entity ids must be below {len(self.entities)}, got {top}")
         if self.boxes is not None and self.boxes.shape != (len(self.entities), 4):
             raise DataError(f"boxes: expected {len(self.entities)} rows of x, y, w, h, got {self.boxes.shape}")
+
+
+def _by_label(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return label -> names, whatever the case of its letters."""
+    found: dict[str, list[str]] = {}
+    for name, label in pairs:
+        found.setdefault(label.casefold(), []).append(name)
+    return found
+
+
+def _unclear(
+    kind: str, text: str, labelled: Sequence[str], names: Iterable[str], labels: Mapping[str, str]
+) -> UnknownName:
+    """Return the error for a `text` that is the label of several names, or of none."""
+    if labelled:
+        some = ", ".join(sorted(labelled)[:SHOWN_NAMES])
+        more = f" and {len(labelled) - SHOWN_NAMES} more" if len(labelled) > SHOWN_NAMES else ""
+        return UnknownName(kind, text, (), f"it is the label of {some}{more}; write one of these")
+    return UnknownName(kind, text, [*names, *islice(labels.values(), MANY_NAMES)])

@@ -74,7 +74,7 @@ class Vocabulary:
         """Return the id of a name. Raises UnknownName if there is none."""
         found = self.find(name)
         if found is None:
-            raise UnknownName(self.kind, name, self._similar(name))
+            raise UnknownName(self.kind, name, self.similar(name))
         return found
 
     def find(self, name: str) -> int | None:
@@ -93,8 +93,8 @@ class Vocabulary:
             return np.arange(len(self), dtype=np.int32)
         return to_numpy(pc.index_in(other.array, value_set=self.array), null=-1)
 
-    def _similar(self, name: str) -> Iterable[str]:
-        """Return candidates for `errors.closest`, without making a Python string of every name."""
+    def similar(self, name: str) -> Iterable[str]:
+        """Return names like `name` for `errors.closest`, without making a Python string of every name."""
         if len(self) <= MANY_NAMES:
             return self
         import pyarrow.compute as pc

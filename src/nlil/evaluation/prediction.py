@@ -18,7 +18,6 @@ from ..kernel.aggregation import no_rule, score
 from ..kernel.binding import bind
 from ..kernel.calibration import Calibration
 from ..kernel.ruleset import RuleSet
-from ..logic.predicate import Predicate
 from ..logic.query import Query, parse_query
 from .fact_scores import fact_evidence
 from .members import MemberScorer
@@ -153,8 +152,8 @@ class Predictor:
 
     def predict(self, query: str | Query, top: int = 10) -> Answers:
         """Return the best `top` answers; for a query without `?` the one answer with its score, own fact hidden."""
-        query = parse_query(query) if isinstance(query, str) else query
-        predicate = self.resolve(query)
+        query = self.kb.resolved(parse_query(query) if isinstance(query, str) else query)
+        predicate = query.target
         target = self.kb.predicate_id(predicate)
         ids = [None if name is None else self.kb.entities.id(name) for name in query.arguments]
         open_places = [place for place, id in enumerate(ids) if id is None]
@@ -255,12 +254,6 @@ class Predictor:
         predicate = np.asarray(table, np.int32).reshape(-1, 2)[to_numpy(batch.predicate.indices), is_binary.astype(int)]
         unknown = (subject < 0) | (predicate < 0) | (is_binary & (object < 0))
         return Facts(np.where(unknown, 0, predicate), np.where(unknown, -1, subject), np.where(unknown, -1, object))
-
-    def resolve(self, query: Query) -> Predicate:
-        """Return the predicate of the query, by name and number of arguments."""
-        predicate = query.target
-        self.kb.predicate_id(predicate)
-        return predicate
 
 
 def predict(

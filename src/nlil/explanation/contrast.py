@@ -20,7 +20,7 @@ from ..logic.english import fact_clause
 from ..logic.figures import number, plural
 from ..logic.formula import Constant
 from ..logic.labels import Labels
-from ..logic.predicate import Fact, Predicate
+from ..logic.predicate import Fact
 from ..logic.query import Query, parse_query
 from ..logic.rule import Rule
 from ..logic.text import fact_text
@@ -142,7 +142,7 @@ def contrast(
         calibration: The map from scores to probabilities; by default that of the rules.
     """
     explainer = Explainer(rules, kb, memory, calibration)
-    fact = as_fact(query)
+    fact = as_fact(query, kb)
     return explain_contrast(explainer, explainer, fact, rival_of(kb, fact, rather_than, side), side)
 
 
@@ -153,12 +153,11 @@ def rival_of(kb: KnowledgeBase, fact: Fact, rather_than: str, side: Side = "obje
     if len(name) > 1 and name[0] == name[-1] == "'" and name not in kb.entities:
         name = name[1:-1]  # quoted, as in explanations
     if "(" in name and name not in kb.entities:
-        rival = as_fact(parse_query(name))
+        rival = as_fact(parse_query(name), kb)
     elif len(fact.arguments) == 1:
-        rival = Fact(Predicate(name, 1), fact.arguments)
-        kb.predicate_id(rival.predicate)
+        rival = Fact(kb.resolved(Query(name, fact.arguments)).target, fact.arguments)
     else:
-        kb.entities.id(name)
+        name = kb.entities.name(kb.entity_id(name))
         rival = Fact(fact.predicate, (fact.arguments[0], name) if side == "object" else (name, fact.arguments[1]))
     if rival == fact:
         raise ConfigError(f"{fact_text(fact)} rather than itself: name another answer or class", "rather_than")

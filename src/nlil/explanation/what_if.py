@@ -143,7 +143,7 @@ def explain_what_if(
     top: int | None = None,
 ) -> WhatIf:
     """Do the same as `what_if` with a given `explainer`; `without`, `add` and `top` as there."""
-    fact, removed, added = as_fact(query), as_facts(without), as_facts(add)
+    fact, removed, added = as_fact(query, explainer.kb), as_facts(without), as_facts(add)
     after = explainer.changed(added, removed)
     return WhatIf(explainer.explain(fact, side=side, top=top), after.explain(fact, side=side, top=top), added, removed)
 

@@ -28,7 +28,7 @@ from ..kernel.ruleset import RuleSet
 from ..logic.figures import number, plural
 from ..logic.formula import Constant, Formula, Not, Statement, Variable
 from ..logic.labels import Labels
-from ..logic.predicate import Fact, Predicate
+from ..logic.predicate import Fact
 from ..logic.query import Query, parse_query
 from ..logic.rule import Rule, ScoredRule
 from ..logic.text import fact_text, formula_text
@@ -327,7 +327,7 @@ class Explainer:
     def scored(self, query: str | Query | Fact, side: Side = "object") -> ScoredFact:
         """Return the rules that fire for a fact, with the fact itself hidden, and its score."""
         check_side(side)
-        fact = as_fact(query)
+        fact = as_fact(query, self.kb)
         target, x, object_ = fact_ids(self.kb, fact)
         y = None if object_ == NO_OBJECT else object_
         if y is None:
@@ -491,8 +491,8 @@ def check_side(side: str) -> None:
         )
 
 
-def as_fact(query: str | Query | Fact) -> Fact:
-    """Return the fact of a query without `?`."""
+def as_fact(query: str | Query | Fact, kb: KnowledgeBase) -> Fact:
+    """Return the fact of a `query` without `?`, with names of `kb` in place of labels."""
     if isinstance(query, Fact):
         return query
     query = parse_query(query) if isinstance(query, str) else query
@@ -501,7 +501,8 @@ def as_fact(query: str | Query | Fact) -> Fact:
         raise NlilError(
             f"{query}: explain takes one fact without '?', as in uncle(alice, bob); to find answers use: nlil predict"
         )
-    return Fact(Predicate(query.predicate, 1 if len(names) == 1 else 2), names)
+    query = kb.resolved(query)
+    return Fact(query.target, tuple(name for name in query.arguments if name is not None))
 
 
 def missing_facts(

@@ -310,8 +310,14 @@ class RuleSet:
     def _targets(self, name: str | Predicate) -> list[int]:
         """Return the ids of the predicates of this name; a name may have two arities."""
         found = [i for i, p in enumerate(self.predicates) if name in (p, p.name, str(p))]
+        labels = self.predicate_labels
+        if not found and isinstance(name, str) and labels:
+            found = [i for i, p in enumerate(self.predicates) if labels.get(p.name, "").casefold() == name.casefold()]
+            names = sorted({self.predicates[i].name for i in found})
+            if len(names) > 1:
+                raise UnknownName("predicate", name, (), f"it is the label of {', '.join(names)}; write one of these")
         if not found:
-            raise UnknownName("predicate", str(name), [p.name for p in self.predicates])
+            raise UnknownName("predicate", str(name), [*(p.name for p in self.predicates), *labels.values()])
         return found
 
     def filter(self, *, target: str | Predicate | None = None, **criteria: Any) -> RuleSet:

@@ -159,7 +159,7 @@ def waterfall_document(data: PageData, explanation: Explanation, explainer: Expl
 def fact_from(data: PageData, parameters: Parameters) -> tuple[Fact, Side]:
     """Return the fact of the `parameters`, and the side that is explained."""
     query = parse_query(parameters.text("q"))
-    return as_fact(data.resolved(query)), SIDES[SIDES.index(parameters.choice("side", SIDES, SIDES[0]))]
+    return as_fact(data.resolved(query), data.kb), SIDES[SIDES.index(parameters.choice("side", SIDES, SIDES[0]))]
 
 
 def explain_page(data: PageData, parameters: Parameters, number: int) -> Page:
@@ -244,7 +244,7 @@ def rival_from(data: PageData, fact: Fact, than: str, side: Side) -> Fact:
         side: The side of the fact that is explained.
     """
     if "(" in than and data.kb.entities.find(than) is None:
-        than = fact_text(as_fact(data.resolved(parse_query(than))))
+        than = fact_text(as_fact(data.resolved(parse_query(than)), data.kb))
     elif len(fact.arguments) == 2:
         than = data.kb.entities.name(data.entity_id(than))
     return rival_of(data.kb, fact, than, side)

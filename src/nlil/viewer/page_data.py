@@ -210,9 +210,8 @@ class PageData:
 
     def answers(self, query: Query, top: int) -> list[Answer]:
         """Return the `top` answers to `query`; `probability` returns their probabilities."""
-        predicate = self._predictor.resolve(query)
         self._predictor.table = self.class_table
-        return self.store(self.kb.predicate_id(predicate)).answers(query, top, self._predictor)
+        return self.store(self.kb.predicate_id(query.target)).answers(query, top, self._predictor)
 
     def explainer(
         self, predicate: Predicate, names: Sequence[str | None], only_firing: bool = False
