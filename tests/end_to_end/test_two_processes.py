@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from commandline import Nlil
 from nlil.errors import RunError
 from nlil.learning.checkpoint import FOLDER, LOCK, claimed, clear_folder
+from nlil.learning.feedback import load_feedback
 from nlil.learning.learner import Learner
 from nlil.learning.run import load_run
 
@@ -26,6 +28,7 @@ EVEN = ("learn", "even:10", "--set", "min_support=1", "--out")
 WAITING = """
 import sys, time
 from nlil.cli import main
+from nlil.learning.feedback import load_feedback
 from nlil.learning.learner import Learner
 
 def fit(*_, **__):
@@ -111,3 +114,59 @@ def test_a_lock_that_was_removed_is_not_taken_for_that_of_the_next(tmp_path: Pat
         assert (run / FOLDER / LOCK).is_file()
         with pytest.raises(RunError), claimed(run):
             pass
+
+
+WRITER = """
+import sys
+from nlil.learning.feedback import Verdict, save_verdict
+from nlil.learning.run import save_metrics
+
+run, name = sys.argv[1:]
+for i in range(12):
+    save_metrics(run, f"{name}-{i}", {"mrr": 0.5})
+    save_verdict(run, f"p{name}x{i}(X) :- q(X).", Verdict("accepted"))
+"""
+
+
+def test_processes_that_write_figures_and_verdicts_lose_nothing(nlil_command: Nlil, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert nlil_command(*EVEN, run).code == 0
+    names = ("a", "b", "c", "d")
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(run), name]) for name in names]
+    assert [writer.wait() for writer in writers] == [0] * len(names)
+    load_run(run)
+    assert set(json.loads((run / "metrics.json").read_text())) == {f"{name}-{i}" for name in names for i in range(12)}
+    assert len(load_feedback(run)) == 12 * len(names)
+    assert not list(run.glob(".*"))
+
+
+REPLACING = """
+import sys
+from dataclasses import replace
+from nlil.learning.run import load_run, save_run
+
+learned, runs = load_run(sys.argv[1]), 0
+variants = [learned, replace(learned, rules=learned.rules.take(learned.rules.support >= 2), theory=None)]
+print("begun", flush=True)
+while True:
+    save_run(variants[runs % 2], sys.argv[1], force=True)
+    runs += 1
+"""
+
+
+def test_a_reader_sees_one_run_or_the_other(nlil_command: Nlil, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert nlil_command(*EVEN, run).code == 0
+    seen = set()
+    with subprocess.Popen([sys.executable, "-c", REPLACING, str(run)], stdout=subprocess.PIPE) as writer:
+        try:
+            assert writer.stdout is not None
+            writer.stdout.readline()
+            for _ in range(60):
+                learned = load_run(run)
+                seen.add((len(learned.rules), learned.theory is None))
+        finally:
+            writer.kill()
+    assert len(seen) == 2, seen
+    load_run(run)
+    assert not list(run.glob(".*"))

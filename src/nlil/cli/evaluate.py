@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ConfigError, DataError
-from .session import OtherData, Session
+from ..errors import ConfigError, DataError, RunError
+from .session import OtherData, Session, sentence
 
 if TYPE_CHECKING:
     from ..data.dataset import Dataset
@@ -96,8 +96,8 @@ def keep(session: Session, opened: OpenedRun, split: str, document: dict[str, An
 
     try:
         save_metrics(opened.path, split, document)
-    except OSError as error:
-        session.note(f"{opened.path}: the figures were not stored there ({error.strerror})")
+    except (OSError, RunError) as error:
+        session.note(f"the figures were not stored ({sentence(error)})")
 
 
 def calibrated(session: Session, applied: Applied, split: str, picture: Path | None) -> dict[str, Any]:

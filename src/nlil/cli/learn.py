@@ -68,6 +68,7 @@ def learn(
         time_limit (TIME): Stop the search after e.g. 60s.
     """
     from ..datasets.load import lasting_source
+    from ..learning.changing import settle
     from ..learning.checkpoint import FOLDER, Checkpoint, claimed, fingerprint
     from ..learning.run import check_writable, save_run
 
@@ -76,6 +77,7 @@ def learn(
     chosen = resolve(session, config, settings or [], time_limit)
     if resume and force:
         raise ConfigError("--resume and --force exclude each other")
+    settle(out)
     # A checkpoint in a complete run belongs to an interrupted replacement, which is continued.
     is_complete = resume and (out / "run.json").exists() and not (out / FOLDER).is_dir()
     if is_complete and finished(session, out, data, chosen, target_scores):
@@ -155,12 +157,14 @@ def unfinished(session: Session, checkpoint: Checkpoint, again: str) -> Iterator
 
     `again` is the command that continues it.
     """
+    from ..learning.changing import OWN
+
     run = checkpoint.folder.parent
     checkpoint.begin()
     try:
         yield
     except BaseException as error:
-        others = [path.name for path in run.iterdir() if path != checkpoint.folder]
+        others = [path.name for path in run.iterdir() if path != checkpoint.folder and path.name not in OWN]
         if isinstance(error, ClusterError):  # the work was right and can go on, here or there
             session.warn(f"{run} is unfinished; continue it, with or without --cluster, with: {again}")
         elif checkpoint.is_empty and (not others or "run.json" in others):
@@ -223,13 +227,15 @@ def note_verdicts(session: Session, run: Path, said: int) -> None:
 def draw_curves(session: Session, learned: Learned, out: Path) -> None:
     """Draw curves.png for a run with a history, if matplotlib is installed."""
     from ..errors import MissingExtra
+    from ..learning.changing import changing
     from ..learning.curves import plot_history
     from ..learning.run import CURVES
 
     if not learned.history:
         return
     try:
-        plot_history(learned.history, out / CURVES)
+        with changing(out) as new:
+            plot_history(learned.history, new / CURVES)
         session.note(f"learning curves: {out / CURVES}")
     except MissingExtra as missing:
         session.note(f"no {CURVES}: {missing}")

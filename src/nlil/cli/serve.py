@@ -47,4 +47,5 @@ def serve(
         address = f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{socket.getsockname()[1]}/"
         session.show({"address": address, "run": str(run)}, f"viewer of {run} at {address} (stop it with Ctrl-C)")
         sys.stdout.flush()  # a program that reads a pipe waits for the address
-        serve_until_stopped(application(pages, Guard.of([host])), socket)
+        reopen = lambda: PageData(session.open_run(run, data, theory))  # noqa: E731
+        serve_until_stopped(application(pages, Guard.of([host]), reopen), socket)

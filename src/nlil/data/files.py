@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import codecs
+import glob
 import gzip
 import io
 import os
@@ -13,15 +14,18 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from ..errors import ConfigError, DataError
+from .locks import is_at, take
 
 UTF8 = "utf-8"
 UTF8_BOM = b"\xef\xbb\xbf"
 BLOCK_BYTES = 1 << 23
+UNFINISHED = ".part"
+"""How the name of a file ends that is being written."""
 
 
 def ending(path: Path) -> str:
@@ -151,16 +155,52 @@ def user_cache() -> Path:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary file next to `path` that replaces it at the end of the block, or is removed after an error."""
+    """Yield a temporary file next to `path` that replaces it at the end of the block, or is removed after an error.
+
+    Its content is on the disk before it takes the place of the old one. What a killed process left next to `path` is
+    removed.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+    temporary, handle = _temporary_file(path)
     try:
         yield temporary
         umask = os.umask(0)
         os.umask(umask)
         temporary.chmod(0o666 & ~umask)  # mkstemp gives 0600; results get the usual permissions
+        sync(temporary)
         os.replace(temporary, path)
     finally:
+        os.close(handle)
         temporary.unlink(missing_ok=True)
+
+
+def _temporary_file(path: Path) -> tuple[Path, int]:
+    """Return a new file next to `path`, and a handle that shows that its process is at work: it holds the lock."""
+    prefix = f".{path.name}."
+    for left in path.parent.glob(f"{glob.escape(prefix)}*{UNFINISHED}"):
+        _remove_abandoned(left)
+    while True:
+        handle, name = tempfile.mkstemp(UNFINISHED, prefix, path.parent)
+        if take(handle) and is_at(handle, Path(name)):
+            return Path(name), handle
+        os.close(handle)  # another process took it for abandoned before we had its lock
+
+
+def _remove_abandoned(file: Path) -> None:
+    with suppress(OSError):
+        handle = os.open(file, os.O_RDWR)
+        try:
+            if take(handle):
+                file.unlink()
+        finally:
+            os.close(handle)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk, as far as the system can say so."""
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -18,8 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..data.files import replacing
+from ..data.locks import FileLocked, locked
 from ..errors import RunError
-from .folder import MALFORMED, FileLocked, locked, read_arrays, read_json, replace_json, versions, write_arrays
+from .folder import MALFORMED, read_arrays, read_json, versions, write_arrays, write_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -120,8 +122,6 @@ class Checkpoint:
 
         `values` are JSON values; they come back as JSON has them (tuples as lists).
         """
-        from ..data.files import replacing
-
         self._make()
         plain = json.loads(json.dumps(dict(values)))
         about = {"key": key, "values": plain, "digest": _digest(arrays, plain)}
@@ -146,7 +146,8 @@ class Checkpoint:
         self.check()
         self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.folder / FINGERPRINT).exists():
-            replace_json(self.folder / FINGERPRINT, self.fingerprint)
+            with replacing(self.folder / FINGERPRINT) as temporary:
+                write_json(temporary, self.fingerprint)
 
     def _file(self, key: str) -> Path:
         """Readable and never too long for a file name; the digest keeps keys apart."""

@@ -20,13 +20,13 @@ import numpy as np
 from ..data.arrays import Longs
 from ..errors import ConfigError, RunError
 from ..kernel.ruleset import RuleSet
-from .folder import MALFORMED, FileLocked, locked, read_json
-from .run import FEEDBACK, add_json
+from .changing import changing
+from .folder import MALFORMED, read_json, write_json
+from .run import FEEDBACK, seal
 
 ACCEPTED, REJECTED = "accepted", "rejected"
 VERDICTS = (ACCEPTED, REJECTED)
 LONGEST_NOTE = 2000
-LOCK = ".feedback.lock"
 
 
 @dataclass(frozen=True)
@@ -72,22 +72,21 @@ def save_verdict(run: str | Path, rule: str, verdict: Verdict | None) -> Feedbac
     if verdict is not None:
         check_verdict(verdict)
     try:
-        with locked(path / LOCK):  # another viewer of the same run must not lose what this one writes
+        with changing(path) as new:  # the lock: another viewer of the same run must not lose what this one writes
             found = dict(load_feedback(path))
             found.pop(rule, None)
             if verdict is not None:
                 found[rule] = verdict
-            write_feedback(path, found)
-    except FileLocked as error:
-        raise RunError(f"{error} is writing a verdict to this run; try again", path) from error
+            write_feedback(new, found)
+            seal(new, path)
     except OSError as error:
         raise RunError(f"the verdict was not kept ({error.strerror}); make the folder writable", path) from error
     return found
 
 
-def write_feedback(run: Path, feedback: Feedback) -> None:
-    """Write all verdicts into the folder."""
-    add_json(run, FEEDBACK, {"verdicts": [{"rule": text, **asdict(v)} for text, v in feedback.items()]})
+def write_feedback(folder: Path, feedback: Feedback) -> None:
+    """Write all verdicts of `feedback` into a `folder` of files to come."""
+    write_json(folder / FEEDBACK, {"verdicts": [{"rule": text, **asdict(v)} for text, v in feedback.items()]})
 
 
 def verdicts_that_stay(run: Path, rules: RuleSet, source: str | None) -> Feedback:

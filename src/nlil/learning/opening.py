@@ -23,6 +23,7 @@ from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Predicate
 from ..progress import Progress, silent
 from ..search.cost import check_memory
+from .changing import read_whole
 from .feedback import Feedback, load_feedback, rejected_note, rows_not_rejected, without_rejected
 from .folder import read_json
 from .run import CALIBRATION, METRICS, Learned, RunInfo, add_json, load_with_info
@@ -246,7 +247,7 @@ def open_run(
             was then, and other data by the names of its columns.
     """
     path = Path(path)
-    info, learned = load_with_info(path)
+    (info, learned), feedback = read_whole(path, lambda: (load_with_info(path), load_feedback(path)))
     if theory:
         learned = learned.with_theory()
     if data is None and info.source is None:
@@ -271,7 +272,6 @@ def open_run(
             path,
         )
     config = replace(learned.config, **{key: getattr(LearnerConfig(), key) for key in BUDGETS})
-    feedback = load_feedback(path)
     rules = without_rejected(bound.rules, feedback)
     return OpenedRun(rules, dataset, config, path, info, learned, bound, feedback, data is None, theory)
 

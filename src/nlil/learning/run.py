@@ -20,15 +20,13 @@
     curves.png         history.jsonl as a picture (only after training); without a checksum, as no command reads it
     checkpoint/        unfinished work; see checkpoint.py
 
-A run appears whole or not at all: it is written beside its place and renamed, run.json last. No pickle anywhere.
+A run changes as a whole or not at all, see changing.py. No pickle anywhere.
 """
 
 from __future__ import annotations
 
 import os
 import platform
-import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -38,18 +36,16 @@ from ..config import LearnerConfig
 from ..errors import ConfigError, NlilError, RunError
 from ..logic.predicate import Predicate
 from . import checkpoint
+from .changing import CHECKSUMS, OWN, changing, read_whole, settle
 from .folder import (
     MALFORMED,
-    move_in,
-    open_permissions,
     read_arrays,
     read_json,
     read_json_lines,
-    replace_json,
     sha256,
-    swap,
     versions,
     write_arrays,
+    write_json,
     write_json_lines,
 )
 
@@ -71,6 +67,8 @@ THEORY = "theory.parquet"
 HISTORY, ATTENTIONS, CURVES = "history.jsonl", "attentions.safetensors", "curves.png"
 METRICS, CALIBRATION, FEEDBACK = "metrics.json", "calibration.json", "feedback.json"
 FIDELITY, JOURNAL = "fidelity.json", "journal.json"
+UNCHECKED = (JOURNAL, CURVES)
+"""Files without a checksum: they differ from machine to machine."""
 TIMES = ("seconds", "peak_memory_mb")
 """Figures of `evaluate` that differ from run to run; they go into the journal."""
 LATER = (THEORY, ATTENTIONS, CURVES, METRICS, CALIBRATION, FEEDBACK, FIDELITY)
@@ -206,33 +204,24 @@ def save_run(
 
     path = Path(path)
     check_writable(path, force)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    try:
-        _write(learned, temporary, source, checksum)
+    with changing(path, LATER if learned.partial else (*LATER, checkpoint.FOLDER)) as new:
+        _write(learned, new, source, checksum)
         if feedback := verdicts_that_stay(path, learned.rules, source):
-            write_feedback(temporary, feedback)
-        open_permissions(temporary)
-        if (path / checkpoint.FOLDER).is_dir():
-            move_in(temporary, path, "run.json", LATER)
-        else:
-            swap(temporary, path)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-    if not learned.partial:
-        checkpoint.clear_folder(path / checkpoint.FOLDER)
+            write_feedback(new, feedback)
+        seal(new)
     return path
 
 
 def check_writable(path: Path, force: bool) -> None:
     """Refuse early what `save_run` would refuse late; `force` as there."""
-    parent = next(folder for folder in path.absolute().parents if folder.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK):
-        raise RunError(f"{parent} is not a folder that can be written to; choose another place", path)
-    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
-        return
-    if not path.is_dir():
+    if path.exists() and not path.is_dir():
         raise RunError("a file of this name exists; choose another folder", path)
+    place = next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists())
+    if not place.is_dir() or not os.access(place, os.W_OK):
+        raise RunError(f"{place} is not a folder that can be written to; choose another place", path)
+    settle(path)
+    if not path.exists() or all(file.name in OWN for file in path.iterdir()):
+        return
     if checkpoint.is_unfinished(path):
         if not force:
             raise RunError(
@@ -258,6 +247,10 @@ def load_run(path: str | Path) -> Learned:
 def load_with_info(path: str | Path) -> tuple[RunInfo, Learned]:
     """Read the Learned value and where it comes from."""
     path = Path(path)
+    return read_whole(path, lambda: _load(path))
+
+
+def _load(path: Path) -> tuple[RunInfo, Learned]:
     verify(path)
     try:
         values, journal = read_json(path / "run.json"), _read_journal(path).get("learn", {})
@@ -289,10 +282,10 @@ def verify(path: Path) -> None:
         raise RunError(f"{what}; make one with: nlil learn DATA --out RUN", path)
     if checkpoint.is_unfinished(path):
         raise RunError(f"this run is unfinished; continue it with: nlil learn DATA --out {path} --resume", path)
-    if not (path / "run.json").is_file() or not (path / "checksums.json").is_file():
+    if not (path / "run.json").is_file() or not (path / CHECKSUMS).is_file():
         raise RunError("not a run folder of nlil (run.json or checksums.json is missing)", path)
     try:
-        checksums = dict(read_json(path / "checksums.json"))
+        checksums = dict(read_json(path / CHECKSUMS))
     except (*MALFORMED, OSError) as error:
         raise RunError(f"checksums.json is damaged ({error}); restore the folder or learn again", path) from error
     _check_format(path)
@@ -317,11 +310,13 @@ def _check_format(path: Path) -> None:
 def save_metrics(path: str | Path, split: str, metrics: Mapping[str, Any]) -> None:
     """Keep the `metrics` that were measured on a `split` in the folder; what it took goes into the journal."""
     path = Path(path)
-    known = read_json(path / METRICS) if (path / METRICS).is_file() else {}
-    add_json(path, METRICS, {**known, split: {key: metrics[key] for key in metrics if key not in TIMES}})
-    journal = _read_journal(path)
-    measured = {"host": platform.node(), **{key: metrics[key] for key in TIMES if key in metrics}}
-    replace_json(path / JOURNAL, {**journal, "evaluate": {**journal.get("evaluate", {}), split: measured}})
+    with changing(path) as new:
+        known = read_json(path / METRICS) if (path / METRICS).is_file() else {}
+        write_json(new / METRICS, {**known, split: {key: metrics[key] for key in metrics if key not in TIMES}})
+        seal(new, path)
+        journal = _read_journal(path)
+        measured = {"host": platform.node(), **{key: metrics[key] for key in TIMES if key in metrics}}
+        write_json(new / JOURNAL, {**journal, "evaluate": {**journal.get("evaluate", {}), split: measured}})
 
 
 def _read_journal(path: Path) -> dict[str, Any]:
@@ -329,15 +324,17 @@ def _read_journal(path: Path) -> dict[str, Any]:
 
 
 def add_json(path: Path, name: str, value: Any) -> None:
-    """Put `value` as the file `name` into a finished folder, or replace it.
+    """Put `value` as the file `name` into a finished folder, or replace it."""
+    with changing(path) as new:
+        write_json(new / name, value)
+        seal(new, path)
 
-    The folder is valid after each step: checksums give way first.
-    """
-    checksums = dict(read_json(path / "checksums.json"))
-    checksums.pop(name, None)
-    replace_json(path / "checksums.json", checksums)
-    replace_json(path / name, value)
-    replace_json(path / "checksums.json", {**checksums, name: sha256(path / name)})
+
+def seal(new: Path, run: Path | None = None) -> None:
+    """Write the checksums of the files in `new`, and of all others of the `run` that they belong to."""
+    known = {} if run is None else dict(read_json(run / CHECKSUMS))
+    files = [file for file in sorted(new.iterdir()) if file.name not in UNCHECKED]
+    write_json(new / CHECKSUMS, known | {file.name: sha256(file) for file in files})
 
 
 def _write(learned: Learned, folder: Path, source: str | None, checksum: str | None) -> None:
@@ -361,9 +358,9 @@ def _write(learned: Learned, folder: Path, source: str | None, checksum: str | N
     predicates = [
         {"name": p.name, "arity": p.arity, "label": rules.predicate_labels.get(p.name)} for p in rules.predicates
     ]
-    replace_json(folder / "config.json", learned.config.to_dict())
-    replace_json(folder / "run.json", run)
-    replace_json(folder / "predicates.json", predicates)
+    write_json(folder / "config.json", learned.config.to_dict())
+    write_json(folder / "run.json", run)
+    write_json(folder / "predicates.json", predicates)
     _save_entities(rules, folder / "entities.parquet")
     save_rules(rules, folder / "rules.parquet")
     if learned.theory is not None:
@@ -374,12 +371,11 @@ def _write(learned: Learned, folder: Path, source: str | None, checksum: str | N
     if learned.attentions:
         write_arrays(folder / ATTENTIONS, learned.attentions)
     if learned.fidelity is not None:
-        replace_json(folder / FIDELITY, learned.fidelity.to_dict())
+        write_json(folder / FIDELITY, learned.fidelity.to_dict())
     if rules.calibration is not None:
-        replace_json(folder / CALIBRATION, rules.calibration.to_dict())
-    replace_json(folder / "checksums.json", {file.name: sha256(file) for file in sorted(folder.iterdir())})
+        write_json(folder / CALIBRATION, rules.calibration.to_dict())
     about = {"host": platform.node(), "seconds": learned.seconds, "notes": list(learned.notes)}
-    replace_json(folder / JOURNAL, {"learn": about})
+    write_json(folder / JOURNAL, {"learn": about})
 
 
 def _save_entities(rules: RuleSet, path: Path) -> None:

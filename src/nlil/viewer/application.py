@@ -26,10 +26,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from .. import __version__
-from ..errors import ConfigError, NlilError, UnknownName
+from ..errors import ConfigError, NlilError, RunError, UnknownName
 from ..kernel.threads import one_torch_thread
 from ..report.page import FOLDER as REPORT_FOLDER
 from ..report.page import templates
+from .current import CurrentPages
 from .fact_pages import FACT_PAGES
 from .page_data import PageData
 from .pages import PAGES, Maker, NoSuchPage, Page, Parameters, judge
@@ -103,10 +104,13 @@ def host_name(host: str) -> str:
 # pages to responses -------------------------------------------------------------------------------------
 
 
-def application(data: PageData, guard: Guard) -> FastAPI:
-    """Make the web application of one run."""
+def application(data: PageData, guard: Guard, reopen: Callable[[], PageData] | None = None) -> FastAPI:
+    """Make the web application of one run: the pages of `data`, access checked by `guard`.
+
+    `reopen` reads the run again once it is replaced.
+    """
     app = FastAPI(title="nlil", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
-    show = Responses(data, guard)
+    show = Responses(CurrentPages(data, reopen), guard)
     for path, make in {**PAGES, **FACT_PAGES}.items():
         app.add_api_route(path + ".json", show.endpoint(make, path, as_json=True), methods=["GET"])
         app.add_api_route(path, show.endpoint(make, path, as_json=False), methods=["GET"])
@@ -130,7 +134,8 @@ def application(data: PageData, guard: Guard) -> FastAPI:
 
     @app.exception_handler(NlilError)
     async def wrong(request: Request, error: NlilError) -> Response:
-        return show.error(request, 404 if isinstance(error, NoSuchPage | UnknownName) else 400, str(error))
+        is_missing, is_away = isinstance(error, NoSuchPage | UnknownName), isinstance(error, RunError)
+        return show.error(request, 404 if is_missing else 503 if is_away else 400, str(error))
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
@@ -147,16 +152,13 @@ def application(data: PageData, guard: Guard) -> FastAPI:
 
 
 class Responses:
-    """Turns pages into responses."""
+    """Turns pages into responses: those of the run as it is (`current`), to requests that the `guard` admits."""
 
-    def __init__(self, data: PageData, guard: Guard) -> None:
-        self.data, self.guard = data, guard
+    def __init__(self, current: CurrentPages, guard: Guard) -> None:
+        self.current, self.guard = current, guard
         self.templates = templates(FOLDER / "templates")
-        self.templates.globals |= {
-            "version": __version__,
-            "run_name": data.run.path.name,
-            "data_name": data.run.dataset.name,
-        }
+        run = current.data.run
+        self.templates.globals |= {"version": __version__, "run_name": run.path.name, "data_name": run.dataset.name}
 
     def endpoint(self, make: Maker, path: str, as_json: bool) -> Callable[..., Response]:
         """Return the handler of requests for a page, as HTML or, with `as_json`, as JSON.
@@ -167,11 +169,12 @@ class Responses:
         def show(request: Request) -> Response:
             parameters = Parameters(dict(request.query_params))
             place = path_number(request.path_params.get("number", "0"))
+            data = self.current()
             if path in UNLOCKED:
-                page = make(self.data, parameters, place)
+                page = make(data, parameters, place)
             else:
-                with self.data.lock, one_torch_thread():  # a page takes many small sums
-                    page = make(self.data, parameters, place)
+                with data.lock, one_torch_thread():  # a page takes many small sums
+                    page = make(data, parameters, place)
             return as_document(page.document) if as_json else self.page(request, page, parameters)
 
         return show
@@ -224,8 +227,9 @@ class Responses:
         return RedirectResponse(f"/rule/{row}#verdict", 303)
 
     def _judge(self, row: int, form: Mapping[str, str]) -> None:
-        with self.data.lock:
-            judge(self.data, row, form)
+        data = self.current()
+        with data.lock:
+            judge(data, row, form)
 
 
 def path_number(text: str) -> int:

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from ..explanation.why import Explainer
 from ..kernel.calibration import Probability
 from ..kernel.graph import Graph
 from ..kernel.ruleset import RuleSet
-from ..learning.feedback import REJECTED, VERDICTS, Verdict, save_verdict
+from ..learning.feedback import REJECTED, VERDICTS, Feedback, Verdict, save_verdict
 from ..learning.opening import OpenedRun
 from ..logic.labels import Labels
 from ..logic.predicate import Fact, Predicate
@@ -68,9 +68,7 @@ class PageData:
         self._order = np.argsort(self.rules.head, kind="stable").astype(np.int32)
         self._pointer = offsets(self.rules.head[self._order], self.kb.num_predicates)
         self.store = lru_cache(CACHED_STORES)(self._store)
-        self.verdicts = np.zeros(len(self.rules), np.int8)
-        for text, verdict in self.feedback.items():
-            self.verdicts[self.rules.rows_of_text(text)] = VERDICTS.index(verdict.verdict) + 1
+        self.verdicts = self._verdict_rows()
 
     def warm_up(self) -> None:
         """Prepare what the first request would otherwise wait for: indexes, and the compiled code of a first answer.
@@ -185,14 +183,25 @@ class PageData:
         """Store a `verdict` on the rule of a `row`, with a `note`, in the run folder; an empty one removes it."""
         rule = self.rules.rule(row)
         said = Verdict(verdict, note, datetime.now(UTC).isoformat(timespec="seconds")) if verdict else None
-        self.feedback = save_verdict(self.run.path, str(rule), said)
-        self.verdicts[self.rules.rows_of(rule)] = VERDICTS.index(verdict) + 1 if verdict else 0
+        self.use_feedback(save_verdict(self.run.path, str(rule), said))
+
+    def use_feedback(self, feedback: Feedback) -> None:
+        """Answer by the verdicts in `feedback` from now on; other viewers of the run give verdicts too."""
+        self.feedback, before = feedback, self.verdicts
+        self.verdicts = self._verdict_rows()
         self.store.cache_clear()
         self.__dict__.pop("class_scorer", None)
-        target = int(self.rules.head[row])
-        if self.class_table is not None and target in self.class_table.position:
-            active = self.store(target).active
-            self.class_table.judged(target, lambda: self._scorer(active, [target]))
+        for target in np.unique(self.rules.head[self.verdicts != before]).tolist():
+            if self.class_table is not None and target in self.class_table.position:
+                active = self.store(target).active
+                self.class_table.judged(target, partial(self._scorer, active, [target]))
+
+    def _verdict_rows(self) -> np.ndarray:
+        """By row: 0, or the number of its verdict from 1 on."""
+        found = np.zeros(len(self.rules), np.int8)
+        for text, verdict in self.feedback.items():
+            found[self.rules.rows_of_text(text)] = VERDICTS.index(verdict.verdict) + 1
+        return found
 
     def row_of(self, rule: Rule, explainer: Explainer, rows: Longs) -> int:
         """Return the row in the run of a `rule` of the `explainer`, whose rules have these `rows`."""

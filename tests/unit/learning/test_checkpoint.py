@@ -151,7 +151,7 @@ for _ in range(30):
         while True:  # a slow stage that saves all the time
             step += 1
             work.save("train", {"a": np.full(150_000, step), "b": np.full(step % 7, step)}, {"step": step})
-    time.sleep(dice.uniform(0.0, 0.04))
+    time.sleep(dice.uniform(0.0, 0.25))  # a save waits for the disk
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     cut += any(file.name.startswith(".train") for file in work.folder.glob(".*"))

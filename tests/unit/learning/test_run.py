@@ -193,33 +193,3 @@ def test_a_failure_keeps_the_checkpoint(learned: Learned, tmp_path: Path) -> Non
         save_run(replace(learned, history=(object(),)), tmp_path / "run", force=True)  # type: ignore[arg-type]
     assert work.load("train") is not None
     assert [p.name for p in (tmp_path / "run").iterdir()] == ["checkpoint"]
-
-
-def test_cut_while_the_files_move_in_it_is_unfinished(
-    learned: Learned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """run.json comes last, so a folder with it is whole."""
-    import os
-
-    path = tmp_path / "run"
-    begun(path)
-    save_run(learned, path, force=True)
-    moved = os.replace
-    for files_moved in range(8):
-        left = [files_moved]
-
-        def replace_some(old: Path, new: Path, left: list[int] = left) -> None:
-            if new.parent == path:
-                left[0] -= 1
-                if left[0] < 0:
-                    raise KeyboardInterrupt
-            moved(old, new)
-
-        monkeypatch.setattr(os, "replace", replace_some)
-        with pytest.raises(KeyboardInterrupt):
-            save_run(replace(learned, seconds=9.0), path, force=True)
-        with pytest.raises(RunError, match=r"this run is unfinished; .*: nlil learn DATA --out .* --resume"):
-            load_run(path)
-    monkeypatch.setattr(os, "replace", moved)
-    save_run(replace(learned, seconds=9.0), path, force=True)
-    assert load_run(path).seconds == 9.0

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
 from commandline import Nlil
 from nlil.errors import RunError
 from nlil.learning.feedback import Verdict, load_feedback, save_verdict
-from nlil.learning.run import verify
+from nlil.learning.run import load_run, load_with_info, save_run, verify
+from nlil.viewer.application import Guard, application
+from viewer_runs import page_data_of
 
 Open = Callable[[], TestClient]
 QUERY = "aunt(sophie1, ?)"
@@ -159,3 +163,32 @@ def test_the_run_stays_whole(own_run: Path) -> None:
     with pytest.raises(RunError, match="does not hold verdicts"):
         load_feedback(own_run)
     assert not list(own_run.glob(".feedback*"))
+
+
+def test_a_verdict_of_another_viewer_is_seen_and_can_be_taken_back(reopened: Open) -> None:
+    one, other = reopened(), reopened()
+    row = reject_strongest(one)
+    assert other.get(f"/rule/{row}.json").json()["verdict"]["verdict"] == "rejected"
+    assert scores(other) == scores(one)
+    assert judge(other, row, "none").status_code == 303
+    for client in (one, other):
+        page = client.get("/feedback")
+        assert page.status_code == 200
+        assert f"/rule/{row}" not in page.text
+
+
+def test_a_run_that_was_replaced_is_noticed(own_run: Path, tmp_path: Path) -> None:
+    learned = load_run(own_run)
+    client = TestClient(
+        application(page_data_of(own_run), Guard.of(["testserver"]), lambda: page_data_of(own_run)),
+        raise_server_exceptions=False,
+    )
+    assert client.get("/rule/5.json").status_code == 200
+    few = learned.over(learned.rules.take(np.arange(5)), np.arange(5))
+    save_run(few, own_run, load_with_info(own_run)[0].source, force=True)
+    assert client.get("/rule/5.json").status_code == 404
+    assert client.get("/rule/4.json").status_code == 200
+    shutil.rmtree(own_run)
+    gone = client.get("/rule/4")
+    assert gone.status_code == 503
+    assert "no such run folder" in gone.text
