@@ -415,7 +415,7 @@ class LearnerConfig(Settings):
         """Read settings from the TOML file `path`; others have their defaults. Raises ConfigError."""
         try:
             values = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ConfigError(f"{path}: not a readable TOML file ({error})") from error
         return cls().with_values(values, str(path))
 

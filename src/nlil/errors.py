@@ -18,8 +18,17 @@ One sentence each: where, what was expected, what was found, what to do.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Any
+
+MAX_QUOTED = 80
+"""Limit of the characters of a name or line that a message quotes."""
+MAX_MESSAGE = 2_000
+"""Limit of the characters of a message."""
+_QUOTE = re.compile(r"""(?<!\w)(['"])((?:(?!\1)[^\\]|\\.)*)(?:\1|\Z)""", re.DOTALL)
+UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters other than line feed and tab, marks that turn the direction of text, and halves of characters."""
 
 FEW_NAMES = 8
 """If no name is similar, up to this many known names are listed."""
@@ -28,7 +37,37 @@ MANY_NAMES = 20_000
 
 
 class NlilError(Exception):
-    """Base of every error that the user can fix; the command line prints it and exits with code 2."""
+    """Base of every error that the user can fix; the command line prints it and exits with code 2.
+
+    What `message` quotes is shortened, and control characters are escaped: names come from data.
+    """
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(readable_message(str(message)))
+
+
+def readable_message(message: str) -> str:
+    """Return `message` with at most 80 characters of what it quotes, as a terminal can show it.
+
+    >>> readable_message("expected a name, got '" + "x" * 1000 + "'")[-20:]
+    "xxxxxxxxxxxxxxxx...'"
+    """
+    short = _QUOTE.sub(_short_quote, message[: 1 << 20])
+    return printable(short if len(short) <= MAX_MESSAGE else short[: MAX_MESSAGE - 3] + "...")
+
+
+def _short_quote(found: re.Match[str]) -> str:
+    mark, quoted = found.groups()
+    return found[0] if len(quoted) <= MAX_QUOTED else f"{mark}{quoted[: MAX_QUOTED - 3]}...{mark}"
+
+
+def printable(text: str) -> str:
+    """Return `text` with control characters as escapes: names from data must not command a terminal.
+
+    >>> printable("red" + chr(27) + "[31m")
+    'red\\\\x1b[31m'
+    """
+    return UNSAFE.sub(lambda found: found[0].encode("unicode_escape", "surrogatepass").decode(), text)
 
 
 class CacheWarning(UserWarning):
@@ -52,7 +91,9 @@ class RuleSyntaxError(NlilError):
 
     def __init__(self, message: str, text: str, column: int) -> None:
         self.text, self.column = text, column
-        super().__init__(f"column {column}: {message} in {text!r}")
+        begin = max(0, min(column - MAX_QUOTED // 2, len(text) - MAX_QUOTED + 6))
+        shown = ("..." if begin else "") + text[begin:]
+        super().__init__(f"column {column}: {message} in {shown!r}")
 
 
 class RuleError(NlilError):

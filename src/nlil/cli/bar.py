@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from ..errors import printable
+
 SHOW_AFTER_S = 2.0
 """Seconds of work before anything is shown."""
 
@@ -61,7 +63,7 @@ class Bar:
         known = self._stage(stage, done, now)
         known.heard, known.is_complete = now, done >= total
         if now - self._start >= SHOW_AFTER_S:
-            note = " ".join(note.split())
+            note = " ".join(printable(note).split())
             if sys.stderr.isatty():
                 self._draw(stage, known, done, total, note)
             elif now - self._last_line >= SECONDS_BETWEEN_LINES:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from .session import Session
+from .session import Session, Written
 
 if TYPE_CHECKING:
     from ..data.dataset import Dataset
@@ -16,7 +16,7 @@ SHOWN_TARGETS = ("aunt", "grandmother", "husband", "sister")
 TARGET = "aunt"
 
 
-def demo(session: Session, data: str = "kin", *, out: Path | None = None) -> None:
+def demo(session: Session, data: str = "kin", *, out: Annotated[Path | None, Written()] = None) -> None:
     """Learn, evaluate, explain and report on a built-in data set.
 
     Args:

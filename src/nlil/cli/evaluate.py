@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import ConfigError, DataError, RunError
-from .session import OtherData, Session, sentence
+from .session import OtherData, Session, Written, sentence
 
 if TYPE_CHECKING:
     from ..data.dataset import Dataset
@@ -24,7 +24,7 @@ def evaluate(
     split: str = "test",
     rules: Path | None = None,
     data: OtherData = None,
-    calibration: Path | None = None,
+    calibration: Annotated[Path | None, Written()] = None,
     theory: bool = False,
     cluster: str | None = None,
 ) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import ConfigError, UnknownName
-from .session import Bounds, OtherData, Run, Session
+from .session import Bounds, OtherData, Run, Session, Written
 
 if TYPE_CHECKING:
     from ..explanation.contrast import Contrast
@@ -36,7 +36,7 @@ def explain(
     side: str = "object",
     data: OtherData = None,
     theory: bool = False,
-    out: Path | None = None,
+    out: Annotated[Path | None, Written()] = None,
     image: Path | None = None,
     why_not: bool = False,
     necessary: bool = False,

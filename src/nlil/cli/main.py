@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from .session import command, complain
+from .session import command, complain, never_fail_to_print
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 """ClickException; typer bundles click under varying names, so it is found through a class that inherits from it."""
@@ -131,4 +131,5 @@ def return_memory() -> None:
 def main() -> None:
     """Run the command line and exit."""
     return_memory()
+    never_fail_to_print()
     sys.exit(run(sys.argv[1:]))

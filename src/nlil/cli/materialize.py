@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Annotated
 
 from ..errors import ConfigError
-from .session import Bounds, OtherData, Run, Session
+from .session import Bounds, OtherData, Run, Session, Written
 
 
 def materialize(
     session: Session,
     run: Run,
     *,
-    out: Path,
+    out: Annotated[Path, Written()],
     min_confidence: Annotated[float, Bounds(0, 1)] = 0.95,
     data: OtherData = None,
     theory: bool = False,

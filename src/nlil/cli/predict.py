@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ..errors import ConfigError, NlilError
-from .session import Bounds, OtherData, Run, Session
+from ..errors import ConfigError, DataError, NlilError
+from .session import Bounds, OtherData, Run, Session, Written
 
 if TYPE_CHECKING:
     from ..data.kb import KnowledgeBase
@@ -20,7 +21,7 @@ def predict(
     *,
     top: Annotated[int, Bounds(1)] = 10,
     queries: Path | None = None,
-    out: Path | None = None,
+    out: Annotated[Path | None, Written()] = None,
     data: OtherData = None,
     theory: bool = False,
 ) -> None:
@@ -68,6 +69,9 @@ def answer_all(session: Session, predictor: Predictor, queries: Path, out: Path,
             except NlilError as error:
                 raise NlilError(f"{queries}:{number}: {error}") from error
             for rank, item in enumerate(found, start=1):
+                if re.search(r"[\t\r\n]", item.entity):
+                    expected = f"{queries}:{number}: expected answers without tabs and line ends"
+                    raise DataError(f"{expected}, got {item.entity!r}; ask for them with --json, one by one")
                 probability = "" if item.probability is None else f"{item.probability:.9g}"
                 stream.write(f"{text}\t{rank}\t{item.entity}\t{item.score:.9g}\t{int(item.known)}\t{probability}\n")
             written += len(found)

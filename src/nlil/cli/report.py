@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 from ..errors import ConfigError, require
-from .session import OtherData, Run, Session
+from .session import OtherData, Run, Session, Written
 
 ENDINGS = (".html", ".htm")
 
 
 def report(
-    session: Session, run: Run, *, out: Path = Path("report.html"), data: OtherData = None, theory: bool = False
+    session: Session,
+    run: Run,
+    *,
+    out: Annotated[Path, Written()] = Path("report.html"),
+    data: OtherData = None,
+    theory: bool = False,
 ) -> None:
     """Write one self-contained page: data, figures, rules, surprising predictions, disputed facts.
 

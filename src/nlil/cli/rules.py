@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -14,7 +13,7 @@ import typer
 
 from ..errors import ConfigError, ExportError
 from ..exports import EXECUTABLE, LANGUAGES
-from .session import Bounds, Run, Session
+from .session import Bounds, Run, Session, Written, json_text, write_text
 
 if TYPE_CHECKING:
     from ..kernel.ruleset import RuleSet
@@ -38,7 +37,7 @@ def rules(
     format: Annotated[
         str, typer.Option(metavar="NAME", help=f"{', '.join(FORMATS)}. text is for reading, prolog is exact.")
     ] = "text",
-    facts: Path | None = None,
+    facts: Annotated[Path | None, Written()] = None,
     data: str | None = None,
     examples: Annotated[int, Bounds(0)] = 0,
     formulas: Annotated[int | None, Bounds(1)] = None,
@@ -224,9 +223,9 @@ def write_prolog(rules: RuleSet, count: int, feedback: Feedback) -> None:
     for row in rules.order()[:count]:
         text = str(rules.rule(int(row)))
         said = f"  % {feedback[text].verdict}" if text in feedback else ""
-        sys.stdout.write(f"{text}{said}\n")
+        write_text(f"{text}{said}\n")
     for exclusion in rules.exclusions:
-        sys.stdout.write(f"{exclusion}\n")
+        write_text(f"{exclusion}\n")
 
 
 def write_json(rules: RuleSet, count: int, feedback: Feedback) -> None:
@@ -253,9 +252,9 @@ def write_json(rules: RuleSet, count: int, feedback: Feedback) -> None:
         }
         if text in feedback:
             document["verdict"] = asdict(feedback[text])
-        sys.stdout.write(separator + json.dumps(document, ensure_ascii=False))
+        sys.stdout.write(separator + json_text(document))
         separator = ",\n"
-    exclusions = ",\n".join(json.dumps(e.to_dict(), ensure_ascii=False) for e in rules.exclusions)
+    exclusions = ",\n".join(json_text(e.to_dict()) for e in rules.exclusions)
     sys.stdout.write(f'\n], "exclusions": [\n{exclusions}\n]}}\n')
 
 
@@ -282,7 +281,8 @@ def write_program(
             f"{len(rules.exclusions):,} exclusions are left out: as {language} the rules stand alone "
             "and may derive what an exclusion rules out; sparql, sql, cypher, prolog and json have them"
         )
-    sys.stdout.writelines(pieces)
+    for piece in pieces:
+        write_text(piece)
 
 
 def has_graphs(language: str, rules: list[ScoredRule], opened: Callable[[], OpenedRun]) -> bool:

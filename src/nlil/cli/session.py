@@ -6,15 +6,17 @@ input, with one sentence on stderr, or 130 after Ctrl-C.
 
 from __future__ import annotations
 
+import codecs
 import errno
 import functools
 import inspect
+import io
 import json
 import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
 import typer
 
-from ..errors import CacheWarning, NlilError
+from ..errors import UNSAFE, CacheWarning, ConfigError, NlilError, printable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -94,7 +96,7 @@ class Session:
     def note(self, text: str) -> None:
         """Print the note `text` on stderr."""
         if not self.quiet:
-            print(text, file=sys.stderr)
+            print(printable(text), file=sys.stderr)
 
     def notes(self, texts: Iterable[str]) -> None:
         """Print the notes `texts` on stderr, one per line."""
@@ -103,12 +105,12 @@ class Session:
 
     def warn(self, text: str) -> None:
         """Print the warning `text` on stderr, even with --quiet."""
-        print(f"warning: {text}", file=sys.stderr)
+        print(f"warning: {printable(text)}", file=sys.stderr)
 
     def show(self, document: Any, *views: RenderableType) -> None:
         """Write the result: the `document` as JSON, or the `views` for people."""
         if self.as_json:
-            sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+            sys.stdout.write(json_text(document, indent=2) + "\n")
             return
         console = terminal()
         for view in views:
@@ -147,11 +149,51 @@ def data_notes(dataset: Dataset) -> list[str]:
     return [note if note.startswith(name) else name + note for note in dataset.notes]
 
 
+def json_text(document: Any, indent: int | None = None) -> str:
+    """Return the `document` as JSON for stdout, on several lines with an `indent`.
+
+    Control characters, and what stdout cannot encode, are escaped.
+    """
+    is_unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+    text = json.dumps(document, ensure_ascii=not is_unicode, indent=indent, allow_nan=False)
+    return UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def write_text(text: str) -> None:
+    """Write the `text` of a program to stdout: unchanged to a file or a pipe, escaped as `printable` to a terminal."""
+    sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
+
+
+ASCII = {"≠": "!=", "…": "...", "→": "->", "±": "+-", "─": "-", "│": "|", "–": "-", "—": "-", "×": "x"}
+"""What is written for a character of ours that the encoding of stdout lacks."""
+
+
+def readable_escape(error: UnicodeError) -> tuple[str, int]:
+    """Say a character that stdout cannot encode in others: a handler of `error` for `codecs.register_error`."""
+    assert isinstance(error, UnicodeEncodeError)
+    lost = error.object[error.start : error.end]
+    return "".join(ASCII.get(c) or c.encode("ascii", "backslashreplace").decode() for c in lost), error.end
+
+
+def never_fail_to_print() -> None:
+    """Let stdout and stderr take any text: pipes may be in Latin-1, and names may hold halves of characters."""
+    codecs.register_error("nlil", readable_escape)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="nlil")
+
+
 def terminal() -> Console:
     """Return a console for stdout; wide if it is a file or a pipe, so that rules are not wrapped."""
     from rich.console import Console
+    from rich.segment import Segment
 
     class Screen(Console):
+        def render(self, *arguments: Any, **options: Any) -> Iterator[Segment]:
+            """Escape control characters in names; those that style the text are not part of it."""
+            for text, style, control in super().render(*arguments, **options):
+                yield Segment(text if control else printable(text), style, control)
+
         def on_broken_pipe(self) -> None:
             raise  # re-raise the BrokenPipeError; rich would exit with 1, `guarded` handles it better
 
@@ -190,6 +232,20 @@ class Bounds:
     max: int | None = None
 
 
+@dataclass(frozen=True)
+class Written:
+    """Annotates the path of a file that the command writes: whether it can be is found out before any work."""
+
+
+def check_file(path: Path) -> None:
+    """Raise ConfigError unless a file can be written at `path`."""
+    if path.is_dir():
+        raise ConfigError(f"{path}: expected the name of a file to write, got a folder")
+    place = next(folder for folder in path.absolute().parents if folder.exists())
+    if not place.is_dir() or not os.access(place, os.W_OK):
+        raise ConfigError(f"{path}: {place} is not a folder that can be written to; choose another place")
+
+
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """Wrap function(session, ...) for typer: the same parameters, followed by the common options.
 
@@ -197,15 +253,23 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     """
     signature = inspect.signature(function, eval_str=True)
     about, _, described = (inspect.getdoc(function) or "").partition("\n\nArgs:\n")
-    own = [_parameter(parameter, described) for parameter in list(signature.parameters.values())[1:]]
+    given = list(signature.parameters.values())[1:]
+    written = [p.name for p in given if Written() in get_args(p.annotation)]
+    own = [_parameter(parameter, described) for parameter in given]
     keyword = inspect.Parameter.KEYWORD_ONLY
     shared = [inspect.Parameter(n, keyword, default=d, annotation=a) for n, (a, d) in COMMON.items()]
+
+    def work(session: Session, values: Mapping[str, Any]) -> None:
+        for name in written:
+            if values[name] is not None:
+                check_file(values[name])
+        function(session, **values)
 
     @functools.wraps(function)
     def run(**values: Any) -> None:
         session = Session(**{name: values.pop(name) for name in COMMON})
         with warnings_as_notes(session):
-            code = guarded(session, lambda: function(session, **values))
+            code = guarded(session, lambda: work(session, values))
         if code:
             raise typer.Exit(code)
 
@@ -239,7 +303,7 @@ def _parameter(parameter: inspect.Parameter, described: str) -> inspect.Paramete
     annotation = parameter.annotation
     kind, *about = get_args(annotation) if get_origin(annotation) is Annotated else [annotation]
     is_option = parameter.kind is inspect.Parameter.KEYWORD_ONLY
-    if not about or isinstance(about[0], Bounds):
+    if not about or isinstance(about[0], Bounds | Written):
         line = re.search(rf"^    {parameter.name}(?: \((.+?)\))?: (.+(?:\n {{8}}.+)*)", described, re.M)
         mark, text = line.groups(default="") if line else ("", "")
         flag, _, metavar = mark.rpartition(" ")
@@ -272,7 +336,7 @@ def guarded(session: Session, work: Callable[[], None]) -> int:
 
 def complain(text: str) -> None:
     """Print `text` as one line on stderr."""
-    print("nlil: " + " ".join(text.split()), file=sys.stderr)
+    print("nlil: " + " ".join(printable(text).split()), file=sys.stderr)
 
 
 def sentence(error: Exception) -> str:

@@ -13,14 +13,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ..errors import DataError
 from .files import replacing
 
 
 def string_array(values: Iterable[str | None]) -> pa.Array:
-    """Return `values` as large strings, None as null. Raises UnicodeEncodeError for text that is not valid Unicode."""
+    """Return `values` as large strings, None as null. Raises DataError for text that is not valid Unicode."""
     listed = list(values)
     try:
         encoded = [b"" if value is None else value.encode() for value in listed]
+    except UnicodeEncodeError as error:
+        raise DataError(f"expected names that are valid Unicode, got {error.object!r}") from error
     except AttributeError:  # not strings: Arrow converts other types, or raises an error that names the type
         return pa.array(listed, pa.large_string())
     ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)

@@ -21,6 +21,7 @@ from .arrays import Floats, Ids, Longs, Mask
 from .arrow import number_array, string_array, to_numpy
 from .facts import NO_OBJECT, Facts
 from .kb import KnowledgeBase
+from .limits import MAX_NAME
 from .vocabulary import Vocabulary
 
 NAMES_PENDING = 1 << 22
@@ -153,10 +154,7 @@ def encoded(column: Any) -> pa.DictionaryArray:
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if not isinstance(column, pa.Array):
-        try:
-            column = string_array(column)
-        except UnicodeEncodeError as error:
-            raise DataError(f"expected names that are valid Unicode, got {error.object!r}") from error
+        column = string_array(column)
     by_code = pa.types.is_dictionary(column.type) and column.type.index_type == pa.int32()
     if by_code and column.dictionary.null_count == 0:  # otherwise a null may be in the dictionary itself
         return pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(pa.large_string()))
@@ -207,6 +205,8 @@ class FactCollector:
         self._labels.update(batch.labels)
         self._notes += batch.notes
         names, subject, object = _numbered_within(batch)
+        for column in (names, batch.predicate.dictionary):
+            _refuse_long(column)
         predicate = self._predicates(batch.predicate, object != NO_OBJECT)
         self._pending.append(_Part(split, names, predicate, subject, object, batch.weight))
         if sum(len(part.names) for part in self._pending) > NAMES_PENDING:
@@ -266,6 +266,15 @@ def _numbered_within(batch: Batch) -> tuple[pa.Array, Ids, Ids]:
     table = np.full(len(first) + 1, NO_OBJECT, np.int32)
     table[order] = to_numpy(names.indices)
     return names.dictionary, table[subjects], table[np.where(objects >= 0, objects + len(left), -1)]
+
+
+def _refuse_long(names: pa.Array) -> None:
+    """Raise DataError for a name that is too long."""
+    length = pc.binary_length(names)
+    longest = pc.max(length).as_py() or 0
+    if longest > MAX_NAME:
+        name = names[pc.index(length, longest).as_py()].as_py()
+        raise DataError(f"expected names of at most {MAX_NAME:,} bytes, got one of {longest:,}: {name!r}")
 
 
 def _first_rows(codes: Ids, num_names: int) -> Longs:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from ..errors import ConfigError, DataError
+from .limits import ExpandedStream, refuse_long_line
 from .locks import is_at, take
 
 UTF8 = "utf-8"
@@ -52,8 +53,12 @@ def present(folder: Path, name: str) -> Path | None:
 def readable(path: Path) -> Iterator[BinaryIO]:
     """Open a file for reading bytes, decompressed if it ends in .gz; errors become DataErrors."""
     try:
-        with gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb") as stream:
-            yield cast(BinaryIO, stream)
+        if not path.name.lower().endswith(".gz"):
+            with path.open("rb") as stream:
+                yield stream
+            return
+        with gzip.open(path) as packed, io.BufferedReader(ExpandedStream(packed, path), BLOCK_BYTES) as unpacked:
+            yield cast(BinaryIO, unpacked)
     except (OSError, EOFError, zlib.error) as error:
         raise unreadable(path, error) from error
 
@@ -89,6 +94,7 @@ def blocks(path: Path, encoding: str = UTF8) -> Iterator[tuple[int, str]]:
             end = data.rfind(b"\n") + 1 if data else 0
             if data and not end:
                 rest += data
+                refuse_long_line(len(rest), path, number)
                 continue
             block = rest + data[:end]
             if block:
@@ -110,6 +116,7 @@ def _other_blocks(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
                     yield number, data[:end]
                     number += data.count("\n", 0, end)
                 rest = data[end:]
+                refuse_long_line(len(rest), path, number)
         except UnicodeError as error:
             raise DataError(f"expected text in the encoding {encoding}, got other bytes ({error})", path) from error
     if rest:

@@ -58,7 +58,7 @@ def read_json_lines(path: Path, columns: Given | None = None, encoding: str = UT
 def _record(text: str, path: Path, number: int) -> Mapping[str, Any]:
     try:
         record = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"expected a JSON object, got {text[:60]!r} ({error})", path, number) from error
     if not isinstance(record, dict):
         raise DataError(f"expected a JSON object, got {text[:60]!r}", path, number)

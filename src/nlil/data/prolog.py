@@ -15,6 +15,7 @@ from ..errors import DataError
 from ..logic.tokens import Fault, Token, tokenize, unclosed
 from .builder import ROWS_PER_BATCH, Batch, Row
 from .files import blocks
+from .limits import MAX_LINE
 
 
 class _Clause(NamedTuple):
@@ -79,6 +80,8 @@ def _clauses(path: Path) -> Iterator[_Clause]:
         except Fault as fault:
             raise DataError(fault.message, path, line + text.count("\n", begin, fault.offset)) from fault
         text = text[begin:]
+        if len(text) > MAX_LINE:
+            raise DataError(f"expected clauses of at most {MAX_LINE:,} characters, got a longer one", path, line)
         tokens = [token._replace(offset=token.offset - begin) for token in tokens]
     if tokens and tokens[-1].kind == "open":
         opened = unclosed(text, tokens[-1].offset)

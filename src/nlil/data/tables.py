@@ -22,6 +22,7 @@ from .delimited import Rows, read_rows
 from .facts import Facts
 from .files import UTF8, ending, readable, stem
 from .kb import KnowledgeBase
+from .limits import MAX_EXPANSION, expanded_limit, refuse_columns
 from .roles import EXPECTED_SPLIT, SPLIT_NAMES, by_split, doubt_about, row_labels, with_doubt
 
 EXPECTED_COLUMNS = "the columns (entity, predicate) or (subject, predicate, object) with an optional weight"
@@ -37,10 +38,11 @@ def read_parquet(path: Path, columns: Given | None = None, encoding: str = UTF8)
 
     try:
         file = pq.ParquetFile(path)
-    except (OSError, pa.ArrowInvalid) as error:
+    except (OSError, pa.ArrowException) as error:
         raise DataError(f"expected a Parquet file, got: {error}", path) from error
     with file:
         try:
+            _check_parquet(file, path)
             names = file.schema_arrow.names
             layout = table_layout(names, columns or {}, stem(path))
             notes = (f"{path.name}: {layout.note}",) if layout.note else ()
@@ -51,8 +53,8 @@ def read_parquet(path: Path, columns: Given | None = None, encoding: str = UTF8)
                 yield from facts if columns or start else with_doubt(facts, layout, path.name)
                 start += rows.num_rows
         except DataError as error:
-            raise DataError(str(error), path) from error
-        except (OSError, pa.ArrowInvalid) as error:
+            raise error if error.path is not None else DataError(str(error), path) from error
+        except (OSError, pa.ArrowException) as error:
             raise DataError(f"expected a complete Parquet file, got: {error}", path) from error
 
 
@@ -89,9 +91,32 @@ def _read_parquet_table(path: Path) -> pa.Table:
 
     with readable(path) as stream:
         try:
-            return pq.read_table(stream)
-        except pa.ArrowInvalid as error:
+            file = pq.ParquetFile(stream)
+            _check_parquet(file, path)
+            return file.read()
+        except pa.ArrowException as error:
             raise DataError(f"expected a Parquet file, got: {error}", path) from error
+
+
+def _check_parquet(file: Any, path: Path) -> None:
+    """Raise DataError for columns that cannot be told apart, for too many of them, and for far more than `path` holds.
+
+    Runs of one value take no room in a file, but in memory.
+    """
+    names = file.schema_arrow.names
+    refuse_columns(len(names), path)
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"expected columns of different names, got {twice!r} twice", path)
+    about = file.metadata
+    packed = sum(
+        about.row_group(i).column(j).total_compressed_size
+        for i in range(about.num_row_groups)
+        for j in range(about.num_columns)
+    )
+    unpacked = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
+    if max(unpacked, 8 * about.num_rows * len(names)) > expanded_limit(packed):
+        raise DataError(f"expected a file that becomes at most {MAX_EXPANSION} times as long, got more", path)
 
 
 def arrow_table(table: Any, expected: str) -> pa.Table:

@@ -95,6 +95,8 @@ def read_path(path: Path, name: str, options: DataOptions, like: Collection[Pred
             return _numbered(read, path, options, like)
         files = [path, *files_beside(path)] if ending(path) == ".json" else [path]
         return cached(str(path.resolve()), name, files, lambda: _read_file(path, name, options), how)
+    except DataError as error:
+        raise error if error.path is not None else DataError(str(error), path) from error
     except OSError as error:
         raise unreadable(path, error) from error
 

@@ -32,14 +32,13 @@ REASONS = {
 """Message of the parser for one rule -> description of many."""
 OTHER = "with another shape than nlil's rules"
 _ANYBURL_FIGURES = re.compile(r"\d+\t\d+\t[0-9.eE+-]+\t")
-ANYBURL_LINE = re.compile(rf"{_ANYBURL_FIGURES.pattern}.*<=.*")
 ANYBURL_VARIABLE = re.compile("[A-Z]")
 _ITSELF = "me_myself_i"
 """AnyBURL's name for the other argument of the same atom: p(X,me_myself_i) is p(X,X)."""
 _ARGUMENTS = [re.compile(pattern) for pattern in (r"([A-Z]),(.+)\)", r"(.+),([A-Z])\)", r"([^,]+),([^,]+)\)")]
-_AMIE_HEADER = r".*\bRule\t.*\bPCA Confidence\b.*"
-AMIE_LINE = re.compile(rf"\?\w+\s\s+\S.*=>.*|{_AMIE_HEADER}")
-"""A rule, or the header."""
+_AMIE_START = re.compile(r"\?\w+\s\s+\S")
+_AMIE_HEADER = ("Rule\t", "PCA Confidence")
+"""Columns of the line above the rules, in this order."""
 
 ForeignAtom = tuple[str, Sequence[tuple[str, bool]]]
 """The name of a binary predicate and its terms, each with whether it is a variable."""
@@ -57,14 +56,14 @@ class RuleFormat:
     """How another system writes rules.
 
     Attributes:
-        line: A pattern of lines that only this system writes.
+        is_line: Whether only this system writes such a line.
         clauses: Yields (head, body, line number) of each rule of a text; the last argument is for messages.
         head: Parses the atom of a head; path and line are for messages.
         body: Parses the atoms of a body.
         distinct: Whether different variables stand for different entities.
     """
 
-    line: re.Pattern[str]
+    is_line: Callable[[str], bool]
     clauses: Callable[[str, object], Iterator[tuple[str, str, int]]]
     head: Callable[[str, object, int], ForeignAtom]
     body: Callable[[str, object, int], list[ForeignAtom]]
@@ -205,12 +204,27 @@ def _anyburl_atom(text: str, path: object, line: int) -> ForeignAtom:
     return name, [(term, ANYBURL_VARIABLE.fullmatch(term) is not None) for term in (first, second)]
 
 
+def _is_anyburl(line: str) -> bool:
+    figures = _ANYBURL_FIGURES.match(line)
+    return figures is not None and "<=" in line[figures.end() :]
+
+
+def _is_amie(line: str) -> bool:
+    start = _AMIE_START.match(line)
+    return (start is not None and "=>" in line[start.end() :]) or _is_amie_header(line)
+
+
+def _is_amie_header(line: str) -> bool:
+    first, second = (line.find(name) for name in _AMIE_HEADER)
+    return 0 <= first < second
+
+
 def _amie_clauses(text: str, path: object) -> Iterator[tuple[str, str, int]]:
     """Yield the clauses; other output of AMIE has no tabs and does not begin with a variable."""
     for number, line in enumerate(text.split("\n"), start=1):
         rule = line.split("\t")[0].strip()
         if "=>" not in rule:
-            if (rule.startswith("?") or "\t" in line.strip()) and re.fullmatch(_AMIE_HEADER, line) is None:
+            if (rule.startswith("?") or "\t" in line.strip()) and not _is_amie_header(line):
                 raise DataError(f"expected a rule such as ?a  p  ?b   => ?a  q  ?b, got {line.strip()!r}", path, number)
             continue
         body, _, head = rule.partition("=>")
@@ -239,6 +253,6 @@ def _amie_atoms(text: str, path: object, line: int) -> list[ForeignAtom]:
 
 FORMATS = {
     # AnyBURL keeps variables distinct, AMIE does not.
-    "anyburl": RuleFormat(ANYBURL_LINE, _anyburl_clauses, _anyburl_atom, _anyburl_atoms, distinct=True),
-    "amie": RuleFormat(AMIE_LINE, _amie_clauses, _amie_head, _amie_atoms, distinct=False),
+    "anyburl": RuleFormat(_is_anyburl, _anyburl_clauses, _anyburl_atom, _anyburl_atoms, distinct=True),
+    "amie": RuleFormat(_is_amie, _amie_clauses, _amie_head, _amie_atoms, distinct=False),
 }

@@ -190,7 +190,7 @@ def _reader(text: str, path: Path) -> Callable[[str, Path], RuleFile]:
         return _from_json
     for line in text.split("\n"):
         for system in FORMATS.values():
-            if system.line.fullmatch(line):
+            if system.is_line(line):
                 return partial(_from_another_system, system)
         if ":-" in line:
             break
@@ -200,8 +200,8 @@ def _reader(text: str, path: Path) -> Callable[[str, Path], RuleFile]:
 def _rule_file(columns: RuleColumns, path: Path, denials: list[tuple[tuple[Predicate, Step], str]]) -> RuleFile:
     try:
         rules = columns.rules()
-    except UnicodeEncodeError as error:  # an escape such as '\\ud800' is half a surrogate pair
-        raise DataError(f"expected names of whole characters, got {error.object!r}", path) from error
+    except DataError as error:  # an escape such as '\\ud800' is half a surrogate pair
+        raise DataError(str(error), path) from error
     return RuleFile(path, rules, np.array([number for *_, number in columns.rows], np.int64), denials)
 
 
@@ -253,7 +253,7 @@ def _from_json(text: str, path: Path) -> RuleFile:
         is_object = isinstance(document, dict)
         rules = _texts(document["rules"] if is_object else document, "rule")
         exclusions = _texts(document.get("exclusions", []) if is_object else [], "exclusion")
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"expected a JSON list of rules, or an object with a list `rules` ({error})", path) from error
     columns, denied = RuleColumns(), []
     texts = RuleTexts(columns)

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 from ..data.facts import Splits
 from ..data.files import lines, present, readable, stem, stem_of_gzip
 from ..data.kb import KnowledgeBase
+from ..data.limits import ShallowJson
 from ..errors import DataError, require
 from .collector import BOX, SIZE, SceneCollector, as_number, check, items
 
@@ -156,7 +157,7 @@ def _parsed(path: Path, expected: str | None, method: str, *place: str) -> Itera
     ijson = require("ijson", "scene", "reading scene graphs")
     with readable(path) as stream:
         try:
-            yield from getattr(ijson, method)(stream, *place, use_float=True)
+            yield from getattr(ijson, method)(ShallowJson(stream, path), *place, use_float=True)
         except ijson.JSONError as error:
             if expected is None:
                 return

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from nlil.data.arrow import number_array, string_array, to_numpy
+from nlil.errors import DataError
 
 NUMBERS = [
     np.arange(11, dtype=np.int32),
@@ -27,7 +28,7 @@ def test_strings(names: list[str | None]) -> None:
 
 def test_strings_that_are_none() -> None:
     assert string_array(iter(np.array(["a", "bc"]))).to_pylist() == ["a", "bc"]
-    with pytest.raises(UnicodeEncodeError):
+    with pytest.raises(DataError, match="valid Unicode"):
         string_array(["\ud800"])
     with pytest.raises(pa.ArrowException):
         string_array(["a", 1])  # type: ignore[list-item]
