@@ -13,7 +13,7 @@ from itertools import pairwise, product
 
 Fact = tuple[str, ...]
 """A predicate and its arguments."""
-MAX_POSITIVES, MAX_NEGATIVES = 60, 60
+MAX_POSITIVES, MAX_NEGATIVES = 60, 90
 """Training examples that are drawn from a world."""
 
 
@@ -98,7 +98,7 @@ def _length(rng: random.Random, scale: int) -> World:
 # kinship --------------------------------------------------------------------------------------------
 
 
-TREES = 6
+TREES = 12
 """Families of a world of scale 1: enough to show every way to be an uncle."""
 
 
@@ -322,21 +322,24 @@ def _odd(scale: int) -> World:
 
 
 def drawn(made: World, rng: random.Random) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
-    """Draw training examples from the world `made`: positive ones, and negative ones, half of them near misses.
+    """Draw training examples from the world `made`: positive and negative ones.
 
-    A near miss is a false tuple whose entities are joined by a fact or by two.
+    Two thirds of the negative ones are near misses: false tuples whose entities are joined by a fact, or by two.
     """
     positives = rng.sample(made.true, min(MAX_POSITIVES, len(made.true)))
-    near = _near_misses(made)
-    chosen = {*rng.sample(near, min(MAX_NEGATIVES // 2, len(near)))}
-    others = [t for t in made.false if t not in chosen]
-    chosen |= {*rng.sample(others, min(MAX_NEGATIVES - len(chosen), len(others)))}
+    chosen: set[tuple[str, ...]] = set()
+    for near in (*_near_misses(made), made.false):
+        others = [t for t in near if t not in chosen]
+        chosen |= {*rng.sample(others, min(MAX_NEGATIVES // 3, len(others)))}
     return sorted(positives), sorted(chosen)
 
 
-def _near_misses(made: World) -> list[tuple[str, ...]]:
+def _near_misses(made: World) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    """Return the false tuples whose first and last entities are in one fact, and those in two facts with a third."""
     beside: dict[str, set[str]] = {}
     for _, *args in made.facts:
         for one in args:
             beside.setdefault(one, set()).update(args)
-    return [t for t in made.false if len(t) > 1 and beside.get(t[0], set()) & beside.get(t[-1], set())]
+    pairs = [t for t in made.false if len(t) > 1]
+    direct = [t for t in pairs if t[-1] in beside.get(t[0], ())]
+    return direct, [t for t in pairs if beside.get(t[0], set()) & beside.get(t[-1], set())]

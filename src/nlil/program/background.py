@@ -48,14 +48,25 @@ def split(sources: Sequence[Source]) -> tuple[list[Atom], list[Source]]:
     return facts, clauses
 
 
-def is_datalog(sources: Sequence[Source]) -> bool:
-    """Return whether our fixpoint can evaluate these clauses."""
-    try:
-        for source in sources:
-            _clauses(source.term, _Names())
-    except NotDatalog:
-        return False
-    return True
+def not_datalog(facts: Sequence[Atom], sources: Sequence[Source]) -> Source | None:
+    """Return the first clause that our fixpoint cannot evaluate, beside these `facts`; None if there is none.
+
+    A predicate that neither has facts nor a clause is one of Prolog's own.
+    """
+    known = {symbol for symbol, _ in facts} | {*TESTS.values()}
+    known |= {s for source in sources if (s := symbol_of(_head(source.term))) is not None}
+    for source in sources:
+        try:
+            clauses = list(_clauses(source.term, _Names()))
+        except NotDatalog:
+            return source
+        if any(literal.symbol not in known for clause in clauses for literal in clause.body):
+            return source
+    return None
+
+
+def _head(term: Term) -> Term:
+    return term.args[0] if isinstance(term, Compound) and term.functor == ":-" else term
 
 
 def evaluated(facts: Sequence[Atom], sources: Sequence[Source]) -> list[Atom]:

@@ -34,17 +34,19 @@ class Bias:
 
         Without directions the order stays, except that tests come after what binds their variables.
         """
+        body, _, stuck = self.executed(clause)
+        return None if stuck else Clause(clause.head, tuple(body))
+
+    def executed(self, clause: Clause) -> tuple[list[Literal], set[int], list[Literal]]:
+        """Return the literals that can be executed, in order, the variables that are bound then, and the others."""
         inputs = self.directions.get(clause.head.symbol)
         bound = {a for i, a in enumerate(clause.head.args) if inputs is None or inputs[i]}
         left, body = list(clause.body), list[Literal]()
-        while left:
-            ready = next((b for b in left if self._is_ready(b, bound, left)), None)
-            if ready is None:
-                return None
+        while ready := next((b for b in left if self._is_ready(b, bound, left)), None):
             left.remove(ready)
             body.append(ready)
             bound.update(ready.variables)
-        return Clause(clause.head, tuple(body))
+        return body, bound, left
 
     def _is_ready(self, literal: Literal, bound: set[int], left: Sequence[Literal]) -> bool:
         if literal.negated or literal.symbol in BUILT_IN:

@@ -8,6 +8,7 @@ A literal is added only after those before it in the order of the list, so that 
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -94,7 +95,7 @@ class Candidates:
         types = self.base.types[self.target]
         node = Node((), begin(self.queries), types, np.ones(len(self.queries), bool))
         node.extensions = list(self._new_literals(node, range(len(types))))
-        self._seen.add(hash(((), fingerprint(node.bindings, self.target.arity))))
+        self._seen.add(self._mark((), node.bindings))
         return node
 
     def grow(self, node: Node) -> Iterator[Node]:
@@ -135,21 +136,33 @@ class Candidates:
         covered[bindings.owner] = True
         if not (covered & self.positive).any():
             return None
-        mark = hash((self._standing(body), fingerprint(bindings, self.target.arity)))
+        mark = self._mark(body, bindings)
         if mark in self._seen:
             return node
         self._seen.add(mark)
         return Node(body, bindings, self._types(node.types, literal), covered)
 
+    def _mark(self, body: tuple[Literal, ...], bindings: Bindings) -> int:
+        """Return what bodies share that stay alike, whatever is added to both."""
+        if not self.bias.directions:
+            return hash((self._standing(body), fingerprint(bindings, self.target.arity)))
+        head = Literal(self.target, tuple(range(self.target.arity)))
+        _, bound, stuck = self.bias.executed(Clause(head, body))
+        waiting = tuple(sorted(f"{literal.symbol}" for literal in stuck))
+        places = ",".join((*waiting, *(str(v) for v in head.args if v in bound)))
+        tags = [v in bound for v in range(len(bindings.columns))]
+        return hash((self._standing(body), zlib.crc32(places.encode()), fingerprint(bindings, len(head.args), tags)))
+
     def _standing(self, body: Sequence[Literal]) -> tuple[int, ...]:
-        """Return which head variables an atom binds, and whether the directions allow the body as it is."""
+        """Return which head variables an atom binds, and, with directions, how many literals wait for an input."""
         arity = self.target.arity
         atoms = (b for b in body if not b.negated and (b.symbol == EQUAL or b.symbol not in BUILT_IN))
         bound = sorted({v for literal in atoms for v in literal.variables if v < arity})
         if not self.bias.directions:
             return tuple(bound)
         head = Literal(self.target, tuple(range(arity)))
-        return (*bound, -1 if self.bias.in_order(Clause(head, tuple(body))) is None else -2)
+        _, reached, stuck = self.bias.executed(Clause(head, tuple(body)))
+        return (*bound, -1 - len(stuck), len(reached))
 
     def _relation(self, symbol: Symbol) -> Relation:
         found = self._relations.get(symbol)
@@ -246,16 +259,17 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return values ^ (values >> np.uint64(29))
 
 
-def fingerprint(bindings: Bindings, arity: int) -> int:
+def fingerprint(bindings: Bindings, arity: int, tags: Sequence[bool] = ()) -> int:
     """Return a number that bindings share if they are the same up to the order of rows and of body variables.
 
-    The first `arity` columns follow from the owner and are left out.
+    The first `arity` columns follow from the owner and are left out. `tags` tell columns apart, if given.
     """
     owner = _mixed(bindings.owner.astype(np.uint64) + np.uint64(1))
     signed = []
-    for column in bindings.columns[arity:]:
+    for number, column in enumerate(bindings.columns[arity:], arity):
         if column is not None:
-            mixed = _mixed(column.astype(np.uint64) + np.uint64(0x51ED27))
+            tag = 0x51ED27 if not tags or tags[number] else 0x9D2C56
+            mixed = _mixed(column.astype(np.uint64) + np.uint64(tag))
             signed.append((int(_mixed(mixed ^ owner).sum()), mixed))
     signed.sort(key=lambda pair: pair[0])
     for _, mixed in signed:

@@ -78,14 +78,18 @@ class Induction:
         clauses = self.best.clauses if self.best is not None else ()
         is_recursive = any(clause.is_recursive() for clause in clauses)
         is_short = len(clauses) <= 3 if is_recursive else len(clauses) == 1 and clauses[0].size <= SHORT_CLAUSE
-        return is_short and all(literal.is_plain for clause in clauses for literal in clause.body)
+        return is_short and self._is_plain()
+
+    def _is_plain(self) -> bool:
+        """Return whether the best program has atoms over variables only."""
+        return self.best is not None and all(b.is_plain for clause in self.best.clauses for b in clause.body)
 
     def _is_least(self) -> bool:
         return self.best is not None and self.best.is_least and not any(search.was_cut for search in self.searches)
 
     def _rough(self) -> tuple[Clause, ...]:
         """Return a program with wrong answers, if it describes the examples much better than the best right one."""
-        if self._is_one():
+        if self._is_convincing() and self._is_plain():
             return ()
         nodes = [pair for search in self.searches[: len(STAGES)] for pair in search.all_nodes]
         rough = least_description(self.task, nodes)

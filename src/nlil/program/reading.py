@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,11 +13,12 @@ import numpy as np
 from ..data.files import present, unreadable
 from ..errors import ConfigError, DataError, UnknownName
 from ..logic.terms import Compound, Name
-from .background import evaluated, is_datalog, split
+from .background import evaluated, not_datalog, split
 from .base import Base, BaseBuilder, Rows, base_of
 from .bias import Bias
 from .bias_file import read_bias
 from .clause import Symbol
+from .prolog import evaluated_by_prolog, list_facts
 from .source import Atom, Source, atom_of, read_source
 from .task import Task, no_rows
 
@@ -36,9 +37,6 @@ class Labelled:
 
     positive: list[Atom] = field(default_factory=list)
     negative: list[Atom] = field(default_factory=list)
-
-    def __iter__(self) -> object:
-        return iter((*self.positive, *self.negative))
 
 
 def is_ilp_folder(path: Path) -> bool:
@@ -112,10 +110,21 @@ def make_task(
         target: The predicate to learn.
     """
     facts, clauses = split(sources)
-    if clauses and not is_datalog(clauses):
-        raise clauses[0].error("Datalog")
-    known = evaluated(facts, clauses)
-    notes = [] if not clauses else [f"{len(known) - len(facts):,} facts follow from {len(clauses)} background clauses"]
+    examples = [*given.positive, *given.negative, *tests.positive, *tests.negative]
+    hard = not_datalog(facts, clauses)
+    notes: list[str] = []
+    if hard is not None:
+        known, note = evaluated_by_prolog(sources, hard, examples, bias, target)
+        notes.append(note)
+    else:
+        known = evaluated(facts, clauses)
+        if clauses:
+            notes.append(f"{len(known) - len(facts):,} facts follow from {len(clauses)} background clauses")
+    lists = list_facts((*known, *examples), {symbol: None for symbol, _ in known})
+    # A list does not lead to the lists that it is the rest of, only because an example has one.
+    ways = {symbol: (True, False)[: symbol.arity] for symbol, _ in lists if symbol not in bias.directions}
+    bias = replace(bias, directions={**bias.directions, **ways})
+    known += lists
     return _assembled(name, known, given, tests, bias, target, notes)
 
 
