@@ -230,6 +230,11 @@ class LearnerConfig(Settings):
 
     seed: int = setting(0, "seed of all randomness")
     search: str = setting("both", "how to find rules: count, neural, both", one_of("count", "neural", "both"))
+    task: str = setting(
+        "auto",
+        "what to learn: rules, program (the smallest logic program), auto (a program where negatives are given)",
+        one_of("rules", "program", "auto"),
+    )
     preset: str = setting("default", "a named set of values, applied before all other settings", one_of(*PRESETS))
     max_length: int = setting(3, "most body atoms of a counted chain", between(1, 8))
     tried_length: int = setting(

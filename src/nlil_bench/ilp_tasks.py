@@ -321,6 +321,69 @@ def _odd(scale: int) -> World:
     return world(facts, ((a,) for a in names[1::2]), ((a,) for a in names))
 
 
+# trains and scenes ----------------------------------------------------------------------------------
+
+
+def _trains(rng: random.Random, scale: int) -> World:
+    """A train goes east if it has a short closed car."""
+    facts: list[Fact] = []
+    east: list[str] = []
+    trains = [f"t{i}" for i in range(20 * scale)]
+    for train in trains:
+        good = False
+        for place in range(rng.randint(2, 4)):
+            car = f"{train}_{place}"
+            length, roof = rng.choice(("short", "long")), rng.choice(("closed", "open"))
+            shape, wheels = rng.choice(("circle", "triangle", "square")), str(rng.randint(2, 3))
+            facts += [
+                ("has_car", train, car),
+                (length, car),
+                (roof, car),
+                ("load", car, shape),
+                ("wheels", car, wheels),
+            ]
+            good |= (length, roof) == ("short", "closed")
+        east += [train] if good else []
+    return world(facts, ((t,) for t in east), ((t,) for t in trains))
+
+
+def _scenes(good: Callable[[list[tuple[str, int]], set[tuple[int, int]]], bool]) -> Make:
+    """Scenes of pieces with a colour and a size; some pieces touch. `good` says which scenes are."""
+
+    def make(rng: random.Random, scale: int) -> World:
+        facts: list[Fact] = []
+        true: list[tuple[str, ...]] = []
+        scenes = [f"s{i}" for i in range(30 * scale)]
+        for scene in scenes:
+            pieces = [(rng.choice(("red", "blue", "green")), rng.randint(1, 9)) for _ in range(rng.randint(1, 4))]
+            pairs = {(i, j) for i in range(len(pieces)) for j in range(len(pieces)) if i != j and rng.random() < 0.3}
+            for i, (colour, size) in enumerate(pieces):
+                piece = f"{scene}_{i}"
+                facts += [("piece", scene, piece), ("colour", piece, colour), ("size", piece, str(size))]
+            facts += [("contact", f"{scene}_{i}", f"{scene}_{j}") for i, j in pairs]
+            true += [(scene,)] if good(pieces, pairs) else []
+        return world(facts, true, ((s,) for s in scenes))
+
+    return make
+
+
+RED_BLUE = ("red", "blue")
+OTHERS: Mapping[str, Make] = {
+    "trains": _trains,
+    "zendo-contact": _scenes(lambda pieces, pairs: any((pieces[i][0], pieces[j][0]) == RED_BLUE for i, j in pairs)),
+    "zendo-size": _scenes(lambda pieces, _: any(size >= 7 for _, size in pieces)),
+    "zendo-same": _scenes(lambda pieces, pairs: any(pieces[i][0] == pieces[j][0] for i, j in pairs)),
+    "kinship-invention": _kin("grandparent", "father", "mother"),
+}
+"""Trains, scenes, and kinship with an invented predicate."""
+INVENTED = ("kinship-invention",)
+"""Tasks that are run with --invent, and solved only by a program with an invented predicate."""
+NOISY = ("uncle", "adjacent-to-red", "trains", "father")
+"""Tasks with wrong labels."""
+NOISE_SCALE = 3
+"""Worlds with wrong labels are larger: five examples with one wrong label say nothing."""
+
+
 def drawn(made: World, rng: random.Random) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
     """Draw training examples from the world `made`: positive and negative ones.
 
@@ -343,3 +406,13 @@ def _near_misses(made: World) -> tuple[list[tuple[str, ...]], list[tuple[str, ..
     pairs = [t for t in made.false if len(t) > 1]
     direct = [t for t in pairs if t[-1] in beside.get(t[0], ())]
     return direct, [t for t in pairs if beside.get(t[0], set()) & beside.get(t[-1], set())]
+
+
+def with_noise(
+    positives: list[tuple[str, ...]], negatives: list[tuple[str, ...]], share: float, rng: random.Random
+) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    """Return the examples, `positives` and `negatives`, with a `share` of each labelled wrongly."""
+    wrong = [{*rng.sample(part, round(share * len(part)))} for part in (positives, negatives)]
+    good = [t for t in positives if t not in wrong[0]] + sorted(wrong[1])
+    bad = [t for t in negatives if t not in wrong[1]] + sorted(wrong[0])
+    return sorted(good), sorted(bad)

@@ -33,6 +33,7 @@ BENCHES: Mapping[str, str] = {
     "ladder": "learning and evaluating generated graphs of up to 20 million facts",
     "recovery": "planted rules found again",
     "es": "even numbers",
+    "ilp": "small logic programs",
     "length": "an epoch against the longest rule",
     "speed": "learning beside Neural-LP",
     "curve": "MRR against seconds of learning",

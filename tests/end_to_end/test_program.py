@@ -68,3 +68,32 @@ print([m for m in ("torch", "numba", "pyarrow", "scipy", "pandas") if m in sys.m
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == "[]"
+
+
+def test_a_run_that_other_commands_read(nlil_command: Nlil, tmp_path: Path) -> None:
+    data, run = folder(tmp_path / "even", numbers(12), EVEN), tmp_path / "run"
+    assert nlil_command("program", data, "--out", run, "--quiet").code == 0
+    rules = nlil_command("rules", run, "--format", "prolog").out
+    assert "even(X) :- zero(X)." in rules
+    assert len([line for line in rules.splitlines() if ":-" in line]) == 2
+    shown = nlil_command("theory", run, "--target", "even").out
+    assert "even(X) :- " in shown
+    assert "exists" in nlil_command("program", data, "--out", run, "--quiet").complaint
+
+
+def test_learn_finds_the_program_where_negatives_are_given(nlil_command: Nlil, tmp_path: Path) -> None:
+    data = folder(tmp_path / "gp", **GRANDPARENT)
+    outcome = nlil_command("learn", data, "--out", tmp_path / "run")
+    assert outcome.code == 0
+    assert "bias.pl is not read here" in outcome.err
+    assert "gp/2: a program of 3 clauses derives all positive and no negative examples" in outcome.err
+    rules = nlil_command("rules", tmp_path / "run", "--json").json["rules"]
+    assert len(rules) == 3
+
+
+def test_a_program_that_no_run_can_hold(nlil_command: Nlil, tmp_path: Path) -> None:
+    bk = "move(a, b, t1). move(b, c, t2). move(c, a, t3)."
+    data = folder(tmp_path / "f", bk, examples("at", [("b", "t1"), ("c", "t2"), ("a", "t3")], [("a", "t1")]))
+    assert nlil_command("program", data, "--json").json["clauses"] == ["at(X, Y) :- move(_, X, Y)."]
+    assert "bk.pl:1: expected a fact" in nlil_command("program", data, "--out", tmp_path / "run", "--quiet").complaint
+    assert not (tmp_path / "run").exists()

@@ -26,6 +26,8 @@ def program(
     max_body: Annotated[int | None, Bounds(1)] = None,
     max_clauses: Annotated[int | None, Bounds(1)] = None,
     invent: bool = False,
+    out: Path | None = None,
+    force: bool = False,
     time_limit: str | None = None,
 ) -> None:
     """Find one small logic program that covers all positive examples and no negative one.
@@ -42,6 +44,8 @@ def program(
         max_body (N): Most literals of a body. Default: 6, or what bias.pl says.
         max_clauses (N): Most clauses. Default: 12, or what bias.pl says.
         invent: Try invented predicates, also where a program without them was found.
+        out (RUN): Write the program to this run folder, for the commands that read one.
+        force: Replace RUN.
         time_limit (TIME): Stop the search after e.g. 60s.
     """
     from ..config import parse_seconds
@@ -49,6 +53,10 @@ def program(
     from ..program.report import document
     from ..progress import Stop
 
+    if out is not None:
+        from ..learning.run import check_writable
+
+        check_writable(out, force)
     began = time.monotonic()
     stop = Stop(parse_seconds(time_limit) if time_limit is not None else 0.0)
     given = {"max_vars": max_vars, "max_body": max_body, "max_clauses": max_clauses, "invention": invent or None}
@@ -56,6 +64,8 @@ def program(
     session.notes(f"{task.name}: {note}" for note in task.notes)
     found = induce(task, stop)
     report = document(task, found, time.monotonic() - began)
+    if out is not None:
+        save(session, data, task, report, out)
     session.show(report, *views(task, found, report))
 
 
@@ -74,6 +84,19 @@ def read_task(session: Session, data: str, target: str | None, bounds: dict[str,
 def bounded(bias: Bias, bounds: dict[str, Any]) -> Bias:
     """Return the `bias` with other `bounds`."""
     return replace(bias, **bounds)
+
+
+def save(session: Session, data: str, task: Task, report: dict[str, Any], out: Path) -> None:
+    """Write the program to the run folder `out`; `data` is where it was learned from."""
+    from ..datasets.load import lasting_source
+    from ..learning.programs import learned_program
+    from ..learning.run import save_run
+
+    dataset = session.read_data(data, session.seed or 0)
+    target = dataset.kb.predicate(str(task.target))
+    learned = learned_program(report["clauses"], dataset, target, report["seconds"])
+    save_run(learned, out, lasting_source(data), dataset.checksum, force=True)
+    session.note(f"written to {out}; next: nlil theory {out}, nlil explain {out}")
 
 
 def views(task: Task, found: Program, report: dict[str, Any]) -> list[Any]:

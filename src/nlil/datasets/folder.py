@@ -271,7 +271,8 @@ def _read_ilp(folder: Path, name: str, background: Path, examples: Path | None) 
             collector.add(batch, "train" if kind == "pos" else "negatives train")
             found |= _predicates(batch)
         targets = tuple(sorted(found))
-    return _finish(collector.finish(), name, folder, None, targets)
+    ignored = ("bias.pl is not read here; nlil program respects it",) if present(folder, "bias.pl") else ()
+    return _finish(collector.finish(), name, folder, None, targets, ignored)
 
 
 def _predicates(batch: Batch) -> set[Predicate]:

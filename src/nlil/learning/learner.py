@@ -37,6 +37,7 @@ from .joint import class_rules, is_joint
 from .lengths import best_length, can_try, up_to
 from .neural import Found, note_on_nothing, search_neural
 from .preference import preferred, without_repeats
+from .programs import learn_programs
 from .reasons import allowed_predicates, body_facts, missing_reasons
 from .residuals import residual_rules
 from .run import Learned
@@ -208,6 +209,16 @@ class Fit:
             return Learned(rules, config, self.targets, stop.cut, {}, time.monotonic() - started)
         parts: list[RuleSet] = []
         notes: list[str] = []
+        if self._wants_program():
+            found_program = learn_programs(kb, self.targets, self.splits, stop)
+            if found_program.rules is not None:
+                rules = self._rule_set([self._recounted(found_program.rules, kb)], kb, self.given)
+                theory = self._theory(rules, None)
+                missing, seconds = self._missing(rules, stop.cut), time.monotonic() - started
+                return Learned(
+                    rules, config, self.targets, stop.cut, missing, seconds, notes=found_program.notes, theory=theory
+                )
+            notes += found_program.notes
         trial = self._trial()
         if config.search != "neural":
             counted = self._count(kb, self.options if trial is None else trial.options)
@@ -259,6 +270,12 @@ class Fit:
             estimate=quality,
             theory=theory,
         )
+
+    def _wants_program(self) -> bool:
+        """Whether a logic program is looked for: the user says so, or all targets have negatives."""
+        task = self.config.task
+        have = np.isin(self.ids, self.negatives.predicate).all() if len(self.negatives) else False
+        return task == "program" or (task == "auto" and self.config.search == "both" and bool(have))
 
     @property
     def _judging(self) -> tuple[Facts, LearnerConfig, Progress, Stop]:

@@ -203,12 +203,13 @@ class Candidates:
         types = self.base.types.get(symbol)
         if types is None:
             return
-        choices = [[v for v, t in enumerate(node.types) if t == of] + [NEW] for of in types]
+        choices = [[v for v, t in enumerate(node.types) if t == of] + [NEW, *self._categories(of)] for of in types]
         for args in product(*choices):
             if not fresh.intersection(args):
                 continue
             new = iter(range(NEW, NEW + symbol.arity))
-            yield Literal(symbol, tuple(next(new) if a == NEW else a for a in args), negated)
+            extra = sum(self._entity_cost(of) for of, a in zip(types, args) if a < 0)
+            yield Literal(symbol, tuple(next(new) if a == NEW else a for a in args), negated, extra)
 
     def _is_numeric(self, node: Node, variable: int) -> bool:
         domain = self.base.domains.get(node.types[variable])
@@ -223,15 +224,21 @@ class Candidates:
         values, counts = np.unique(pairs[:, 0], return_counts=True)
         return values[np.argsort(-counts, kind="stable")[:most]]
 
+    def _categories(self, kind: int) -> list[int]:
+        """Return the entities of a type as arguments, if they are few: colours, not people."""
+        domain = self.base.domains[kind]
+        return (~domain).tolist() if self.language.constants and len(domain) <= MOST_CONSTANTS else []
+
     def _equations(self, node: Node, variable: int) -> Iterator[Literal]:
-        extra = self._entity_cost(node, variable)
+        if variable >= self.target.arity and self._categories(node.types[variable]):
+            return  # the entity stands in the atom in its place
+        extra = self._entity_cost(node.types[variable])
         for value in self._frequent(node, variable, MOST_CONSTANTS).tolist():
             yield Literal(EQUAL, (variable, ~value), extra=extra)
 
-    def _entity_cost(self, node: Node, variable: int) -> int:
+    def _entity_cost(self, kind: int) -> int:
         """Return what it costs to name an entity of this type: a literal is worth about 4 bits."""
-        domain = self.base.domains[node.types[variable]]
-        return round(math.log2(len(domain)) / 4)
+        return round(math.log2(len(self.base.domains[kind])) / 4)
 
     def _thresholds(self, node: Node, variable: int) -> Iterator[Literal]:
         values = self._frequent(node, variable, len(self.base.names))

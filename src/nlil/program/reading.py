@@ -24,7 +24,9 @@ from .task import Task, no_rows
 
 if TYPE_CHECKING:
     from ..data.dataset import Dataset
-    from ..data.facts import Facts
+    from ..data.facts import Facts, Splits
+    from ..data.kb import KnowledgeBase
+    from ..logic.predicate import Predicate
 
 TEST_FILES = ("test.pl", "test_exs.pl", "exs_test.pl")
 MAX_CLOSED_WORLD = 100_000
@@ -203,33 +205,34 @@ def _closed_world(base: Base, target: Symbol, good: Set[tuple[int, ...]]) -> tup
 
 
 def dataset_task(dataset: Dataset, target: str | None, bias: Bias) -> Task:
-    """Make a task from a `dataset`: its training facts of the `target` are positive examples, the others background.
+    """Make a task from a `dataset`, as `facts_task` does; `target` may be None if there is only one."""
+    if target is None and len(dataset.targets) != 1:
+        raise ConfigError(f"{dataset.name} has {len(dataset.targets)} predicates; choose one with --target")
+    chosen = dataset.targets[0] if target is None else dataset.kb.predicate(target)
+    return facts_task(dataset.name, dataset.kb, dataset.splits, chosen, bias, dataset.notes)
 
-    Given negatives are negative examples; facts and negatives of the test split measure the program.
+
+def facts_task(
+    name: str, kb: KnowledgeBase, splits: Splits, target: Predicate, bias: Bias, notes: Sequence[str] = ()
+) -> Task:
+    """Make a task from facts: the training facts of the `target` are positive examples, the others background.
+
+    Given negatives are negative examples; facts and negatives of the test split measure the program. `kb` has the
+    names, `splits` the facts; `notes` are passed on.
     """
     from ..data.facts import Facts
 
-    kb = dataset.kb
-    chosen = kb.predicate(target) if target is not None else None
-    if chosen is None:
-        if len(dataset.targets) != 1:
-            raise ConfigError(f"{dataset.name} has {len(dataset.targets)} predicates; choose one with --target")
-        chosen = dataset.targets[0]
-    symbol = Symbol(chosen.name, chosen.arity)
-    target_id = kb.predicate_id(chosen)
-    splits = dataset.splits
+    symbol, target_id = Symbol(target.name, target.arity), kb.predicate_id(target)
     facts = splits.train.crisp()
     relations = {Symbol(p.name, p.arity): _rows(facts, i, p.arity) for i, p in enumerate(kb.predicates)}
-    names = [str(Name(name)) for name in kb.entities]
-    positive, unknown, test_positive = (
-        _rows(part, target_id, symbol.arity) for part in (facts, splits.valid, splits.test)
-    )
-    given = [splits.negatives.get(split, Facts.empty()) for split in ("train", "test")]
-    negative, test_negative = (_rows(part, target_id, symbol.arity) for part in given)
-    base = base_of(names, {s: rows for s, rows in relations.items() if s != symbol and len(rows)}, {symbol: positive})
-    parts = (positive, negative, test_positive, test_negative, unknown)
-    good, bad, tested, test_bad, other = (list(map(tuple, rows.tolist())) for rows in parts)
-    return task_of(dataset.name, base, symbol, good, bad, bias, tested, test_bad, dataset.notes, other)
+    names = [str(Name(entity)) for entity in kb.entities]
+    none = Facts.empty()
+    negatives, test_negatives = (splits.negatives.get(split, none) for split in ("train", "test"))
+    parts = (facts, negatives, splits.test, test_negatives, splits.valid)
+    tables = [_rows(part, target_id, symbol.arity) for part in parts]
+    base = base_of(names, {s: rows for s, rows in relations.items() if s != symbol and len(rows)}, {symbol: tables[0]})
+    good, bad, tested, test_bad, other = (list(map(tuple, rows.tolist())) for rows in tables)
+    return task_of(name, base, symbol, good, bad, bias, tested, test_bad, notes, other)
 
 
 def _rows(facts: Facts, predicate: int, arity: int) -> Rows:

@@ -132,7 +132,9 @@ class Search:
             return True
         if allowed is None:
             return True  # an input may still be bound
-        self.consistent.append((allowed, _bits(node.covered[: self.num_positive])))
+        covered = node.covered[: self.num_positive]
+        if covered.sum() > 1 or not any(b.symbol == EQUAL for b in clause.body):  # a single example is no idea
+            self.consistent.append((allowed, _bits(covered)))
         return False
 
     def _allowed(self, clause: Clause) -> Clause | None:
