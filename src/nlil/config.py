@@ -316,7 +316,7 @@ class LearnerConfig(Settings):
     step_edges: int = setting(1024, "most edges of one step from a query; a step with more is skipped", at_least(1))
     meet_edges: int = setting(2048, "most edges that the statements of a query use, nearest first", at_least(1))
     generator: str = setting(
-        "transformer",
+        "free",
         "source of the attentions: transformer (the paper), free (scores as parameters)",
         one_of("transformer", "free"),
     )
