@@ -67,6 +67,24 @@ def test_fixpoint_is_the_oracle(base: Base, clauses: list[Clause]) -> None:
     assert made - facts == expected
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.sets(st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcdef")), min_size=1, max_size=10), st.booleans())
+def test_recursion_to_the_end(edges: set[tuple[str, str]], is_linear: bool) -> None:
+    builder = BaseBuilder()
+    e, r = Symbol("e", 2), Symbol("r", 2)
+    for edge in sorted(edges):
+        builder.add(e, edge)
+    base = builder.finish({})
+    step = Literal(e if is_linear else r, (0, 2))
+    clauses = [
+        Clause(Literal(r, (0, 1)), (Literal(e, (0, 1)),)),
+        Clause(Literal(r, (0, 1)), (step, Literal(r, (2, 1)))),
+    ]
+    facts = {("e", *edge) for edge in edges}
+    expected = {fact[1:] for fact in derived([clause_text(c, base.names) for c in clauses], facts) if fact[0] == "r"}
+    assert {tuple(base.names[i] for i in row) for row in derive(base, clauses)[r].tolist()} == expected
+
+
 def test_negation_in_a_cycle_is_refused() -> None:
     builder = BaseBuilder()
     builder.add(Symbol("p", 1), ("a",))

@@ -39,3 +39,11 @@ def test_cheapest_of_all_subsets(seed: int) -> None:
 
 def test_no_cover() -> None:
     assert cheapest_cover([1, 1], [0b01, 0b01], 0b11, 100) is None
+
+
+def test_no_more_than_so_many() -> None:
+    """Three candidates that each cover one example, and one that costs more than all of them."""
+    masks = [0b001, 0b010, 0b100, 0b111]
+    assert cheapest_cover([1, 1, 1, 9], masks, 0b111, 100, max_chosen=3) == ((0, 1, 2), 3, True)
+    assert cheapest_cover([1, 1, 1, 9], masks, 0b111, 100, max_chosen=2) == ((3,), 9, True)
+    assert cheapest_cover([1, 1, 1], masks[:3], 0b111, 100, max_chosen=2) is None
