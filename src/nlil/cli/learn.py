@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from ..logic.predicate import Predicate
     from ..progress import Progress
 
+ENDING = [number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None]
+"""Signals that end learning: Ctrl-C, and the end of a service, a container or a terminal."""
 SHOWN_TARGETS = 6
 SHOWN_MISSING = 10
 SHOWN_DISAGREEMENTS = 8
@@ -105,8 +107,10 @@ def learn(
         session.note("object classes: --set preset=scene weights their rules jointly and ranks them better")
     session.show(document(learned, out, data), *views(learned, dataset, out))
     if interrupted.is_set():
-        session.warn(f"stopped by Ctrl-C: {out} holds what was found so far; complete it with: {again}")
-        raise typer.Exit(130)
+        what = interrupted.signal
+        by = "Ctrl-C" if what == signal.SIGINT else what.name
+        session.warn(f"stopped by {by}: {out} holds what was found so far; complete it with: {again}")
+        raise typer.Exit(128 + what)
 
 
 @dataclass(frozen=True)
@@ -241,17 +245,24 @@ def draw_curves(session: Session, learned: Learned, out: Path) -> None:
         session.note(f"no {CURVES}: {missing}")
 
 
+class Interruption(Event):
+    """Set once a `signal` has come."""
+
+    signal = signal.SIGINT
+
+
 @contextmanager
-def interruptible(stop: Stop, answer: Callable[[], None]) -> Iterator[Event]:
-    """Let the first Ctrl-C end the search through `stop` and keep its results; a second one ends the program.
+def interruptible(stop: Stop, answer: Callable[[], None]) -> Iterator[Interruption]:
+    """Let the first signal of ENDING end the search through `stop` and keep its results; a second one ends the program.
 
     Python calls a signal handler only between two of its own instructions, and a sort of a large array is one of them.
     So a thread is told of the signal too, and calls `answer` at once.
     """
-    interrupted, count, first = Event(), 0, Lock()
+    interrupted, count, first = Interruption(), 0, Lock()
 
-    def end() -> None:
+    def end(number: int) -> None:
         if first.acquire(blocking=False):
+            interrupted.signal = signal.Signals(number)
             interrupted.set()
             stop.set()
             answer()
@@ -259,26 +270,30 @@ def interruptible(stop: Stop, answer: Callable[[], None]) -> Iterator[Event]:
     def on_interrupt(number: int, frame: FrameType | None) -> None:
         nonlocal count
         count += 1
-        if count > 1:
+        if count > 1 and number == signal.SIGINT:
             raise KeyboardInterrupt
-        end()
+        if count > 1:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+        end(number)
 
     def listen() -> None:
         while numbers := receiver.recv(1):
-            if numbers[0] == signal.SIGINT:
-                end()
+            if numbers[0] in ENDING:
+                end(numbers[0])
 
     receiver, sender = socket.socketpair()
     sender.setblocking(False)
     listener = Thread(target=listen, daemon=True)
     listener.start()
-    before = signal.signal(signal.SIGINT, on_interrupt)
+    before = {number: signal.signal(number, on_interrupt) for number in ENDING}
     told_before = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
     try:
         yield interrupted
     finally:
         signal.set_wakeup_fd(told_before)
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
         sender.close()
         listener.join()
         receiver.close()

@@ -25,3 +25,7 @@ term_expansion((Head :- Body), [(:- table(P)), (:- multifile(P)), (:- discontigu
 
 'nlil:entities'([], true).
 'nlil:entities'([V | Vs], ('nlil:entity'(V), Entities)) :- 'nlil:entities'(Vs, Entities).
+
+% A predicate of the data may be called like a built-in, such as write/2; here it is that of the data.
+'nlil:redefine'(Head) :- predicate_property(Head, built_in), !, redefine_system_predicate(Head).
+'nlil:redefine'(_).

@@ -33,7 +33,23 @@ def rule_clause(rule: Rule, options: Options) -> str:
     return rule_text(rule)
 
 
+RESERVED = frozenset(
+    {
+        *(
+            (name, 1)
+            for name in ("\\+", ":-", "?-", "assertz", "call", "discontiguous", "dynamic", "multifile", "table")
+        ),
+        *((name, 1) for name in ("redefine_system_predicate", "retractall", "style_check")),
+        *((name, 2) for name in (",", ";", "|", "->", "*->", ":", ":-", "-->", "=", "\\=", "/", "-")),
+        *((name, 2) for name in ("load_files", "predicate_property", "term_expansion", "term_variables")),
+    }
+)
+"""Predicates that Prolog or the loader cannot do without; any other built-in is redefined by the facts."""
+
+
 def _check(predicate: Predicate) -> None:
+    if (predicate.name, predicate.arity) in RESERVED:
+        raise ExportError(f"{predicate} has a fixed meaning there; rename it in the data", "Prolog")
     if predicate.name.startswith(OWN):
         raise ExportError(
             f"predicates that begin with {OWN} are used by the export itself, got {predicate}; rename it in the data",
@@ -52,7 +68,8 @@ def facts(kb: KnowledgeBase) -> Iterator[str]:
     for predicate in kb.predicates:
         _check(predicate)
         name = f"{atom_text(predicate.name)}/{predicate.arity}"
-        yield f":- multifile({name}). :- discontiguous({name}). :- table({name}).\n"
+        head = f"{atom_text(predicate.name)}({', '.join('_' * predicate.arity)})"
+        yield f":- 'nlil:redefine'({head}). :- multifile({name}). :- discontiguous({name}). :- table({name}).\n"
     for entity, graph in entity_rows(kb):
         yield f"'nlil:entity'({atom_text(entity)}). 'nlil:graph'({atom_text(entity)}, {graph}).\n"
     for subject, relation, object in fact_rows(kb):

@@ -41,3 +41,14 @@ def test_afterwards_signals_go_where_they_went_before() -> None:
         assert signal.getsignal(signal.SIGINT) is not before
     assert signal.getsignal(signal.SIGINT) is before
     assert signal.set_wakeup_fd(-1) == -1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_the_end_of_a_service_or_a_terminal_saves_too(number: signal.Signals) -> None:
+    before, stop = signal.getsignal(number), Stop()
+    with interruptible(stop, lambda: None) as interrupted:
+        signal.raise_signal(number)
+        assert interrupted.wait(5)
+        assert interrupted.signal == number
+    assert stop.is_late
+    assert signal.getsignal(number) == before
