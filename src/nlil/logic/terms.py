@@ -27,7 +27,7 @@ INFIX = {
     "**": (200, 199, 199), "^": (200, 199, 200),
 }  # fmt: skip
 """Operator -> its priority, and the largest priority of its left and its right side."""
-PREFIX = {":-": 1199, "\\+": 900, "-": 200, "+": 200, "dynamic": 1150, "discontiguous": 1150}
+PREFIX = {":-": 1199, "\\+": 900, "-": 200, "+": 200, "#": 200, "dynamic": 1150, "discontiguous": 1150}
 MAX_DEPTH = 1_000
 """Limit of nested terms; the parser is recursive."""
 

@@ -13,6 +13,7 @@ import numpy as np
 from ..data.files import present, unreadable
 from ..errors import ConfigError, DataError, UnknownName
 from ..logic.terms import Compound, Name
+from .aleph import aleph_bias, aleph_files, read_atoms
 from .background import evaluated, not_datalog, split
 from .base import Base, BaseBuilder, Rows, base_of
 from .bias import Bias
@@ -42,16 +43,21 @@ class Labelled:
 
 
 def is_ilp_folder(path: Path) -> bool:
-    """Return whether `path` is a folder with bk.pl and exs.pl."""
-    return path.is_dir() and present(path, "bk.pl") is not None and present(path, "exs.pl") is not None
+    """Return whether `path` is a folder with bk.pl and exs.pl, or with the files .b and .f of Aleph."""
+    if not path.is_dir():
+        return False
+    return all(present(path, name) for name in ("bk.pl", "exs.pl")) or aleph_files(path) is not None
 
 
 def read_folder(folder: Path, target: str | None = None) -> Task:
-    """Read a `folder` with bk.pl, exs.pl, and perhaps bias.pl and test examples.
+    """Read a `folder` with bk.pl, exs.pl, and perhaps bias.pl and test examples, or an Aleph folder.
 
     `target` names the predicate to learn, if there are several.
     """
     try:
+        aleph = aleph_files(folder)
+        if aleph is not None and present(folder, "bk.pl") is None:
+            return _read_aleph(folder.name, *aleph)
         background, examples, bias_path = (present(folder, f"{name}.pl") for name in ("bk", "exs", "bias"))
         if background is None or examples is None:
             raise DataError("expected bk.pl and exs.pl", folder)
@@ -63,6 +69,12 @@ def read_folder(folder: Path, target: str | None = None) -> Task:
         return make_task(folder.name, sources, given, read_examples(tests) if tests else Labelled(), bias, symbol)
     except OSError as error:
         raise unreadable(folder, error) from error
+
+
+def _read_aleph(name: str, background: Path, positive: Path, negative: Path | None) -> Task:
+    sources = list(read_source(background))
+    bias, target = aleph_bias(sources, background)
+    return make_task(name, sources, Labelled(read_atoms(positive), read_atoms(negative)), Labelled(), bias, target)
 
 
 def read_examples(path: Path) -> Labelled:
