@@ -361,6 +361,9 @@ class LearnerConfig(Settings):
         Allowed("0 to .5", lambda v: 0 <= v <= 0.5),
     )
     geometry: bool = setting(True, "make predicates from the boxes of a scene graph: large(X), left_of(X, Y)")
+    roles: bool = setting(
+        False, "make is_subject(X) and is_object(X) of the relations of a scene graph; for rules of classes"
+    )
     drop: tuple[str, ...] = setting((), "relations of the data to leave out")
     merge: str = setting("", "file or folder of name merges, one per line: car: car,cars")
     min_count: int = setting(

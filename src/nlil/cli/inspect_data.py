@@ -18,7 +18,7 @@ def inspect(session: Session, data: Source, *, settings: list[str] | None = None
     Args:
         session: The common options.
         data: The data set.
-        settings (--set KEY=VALUE): A setting of the data: geometry, drop, merge, min_count, num_classes, cuts.
+        settings (--set KEY=VALUE): A setting of the data: geometry, roles, drop, merge, min_count, num_classes, cuts.
     """
     from ..datasets import summarise
 

@@ -29,9 +29,11 @@ NUM_CLASSES = 150
 class DataOptions:
     """The settings that change the facts before anything is learned from them.
 
-    Keys and defaults are those of `LearnerConfig`. They are applied in the order merge, drop, min_count, geometry.
+    Keys and defaults are those of `LearnerConfig`. They are applied in the order merge, drop, min_count, roles,
+    geometry.
 
     `geometry`     make predicates from boxes, if the data has boxes
+    `roles`        make is_subject and is_object of the relations of scene graphs
     `drop`         relations to remove, by name (after merging)
     `merge`        a file or folder of name merges (data/refining.py); empty: none
     `min_count`    remove predicates with fewer training facts; objects of such a class stay, without a class
@@ -42,6 +44,7 @@ class DataOptions:
     """
 
     geometry: bool = True
+    roles: bool = False
     drop: tuple[str, ...] = ()
     merge: str = ""
     min_count: int = 0
@@ -65,7 +68,7 @@ class DataOptions:
 
     @property
     def refines(self) -> bool:
-        """Whether any option but those of reading, `geometry` and `cuts` changes the facts."""
+        """Whether any option but those of reading, `roles`, `geometry` and `cuts` changes the facts."""
         return bool(self.drop or self.merge or self.min_count or self.num_classes != NUM_CLASSES)
 
 

@@ -71,6 +71,10 @@ def load_dataset(
         like: Predicates of a run whose rules will be applied; numbers and boxes are cut and named as there.
     """
     dataset = refined(_found(source, seed, may_download, options, like), options)
+    if options.roles:
+        from ..scene.roles import with_roles
+
+        dataset = with_roles(dataset)
     if options.geometry and dataset.kb.boxes is not None:
         from ..scene.geometry import with_geometry
 

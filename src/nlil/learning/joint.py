@@ -12,9 +12,21 @@ from ..errors import ConfigError
 from ..kernel.device import resolve_device
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop
+from ..scene.roles import ROLES
 
 RULES = 30
 """Rules of a class on average, its prior among them, where no number is set."""
+
+
+def check_relations(kb: KnowledgeBase, targets: Ids) -> None:
+    """Raise ConfigError if relations are to be learned and the base has roles, which follow from them."""
+    relations = [kb.predicates[t].name for t in targets.tolist() if kb.predicates[t].arity == 2]
+    if relations and not {kb.predicates[number] for number in kb.geometry}.isdisjoint(ROLES):
+        raise ConfigError(
+            f"roles: is_subject and is_object follow from the relation {relations[0]!r}, which is to be learned; "
+            "use --set roles=off",
+            "roles",
+        )
 
 
 def is_joint(kb: KnowledgeBase, targets: Ids, config: LearnerConfig) -> bool:

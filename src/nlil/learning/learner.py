@@ -33,7 +33,7 @@ from ..theory.theory import Theory
 from .checkpoint import Checkpoint
 from .conjunctions import helpful_conjunctions
 from .estimates import calibrate, estimate
-from .joint import class_rules, is_joint
+from .joint import check_relations, class_rules, is_joint
 from .lengths import best_length, can_try, up_to
 from .neural import Found, note_on_nothing, search_neural
 from .preference import preferred, without_repeats
@@ -204,6 +204,7 @@ class Fit:
     def learn(self) -> Learned:
         """Return all stages, one after the other."""
         started, config, kb, stop = time.monotonic(), self.config, self.kb, self.stop
+        check_relations(kb, self.ids)
         if is_joint(kb, self.ids, config):
             rules = class_rules(kb, self.body, self.ids, config, self.progress, stop)
             return Learned(rules, config, self.targets, stop.cut, {}, time.monotonic() - started)

@@ -210,7 +210,7 @@ def test_inspect_takes_the_settings(nlil_command, scenes, merges):
     assert (found["facts"], found["entities"], found["predicates"]) == (9, 7, 4)
     assert found["scene"]["relations"] == {"train": 4, "test": 1}
     complaint = nlil_command("inspect", str(scenes), "--set", "max_length=2").complaint
-    assert "expected a setting of the data (geometry, drop" in complaint
+    assert "expected a setting of the data (geometry, roles, drop" in complaint
     assert "cuts: expected 2 or more" in nlil_command("inspect", str(scenes), "--set", "cuts=1").complaint
 
 
