@@ -64,7 +64,7 @@ def test_relations_cannot_be_learned_from_roles(tmp_path):
     dataset = load_dataset(write(tmp_path), options=WITH)
     config = LearnerConfig().with_settings(["preset=scene"])
     with pytest.raises(
-        ConfigError, match=r"is_subject and is_object follow from the relation 'holds'.*--set roles=off"
+        ConfigError, match=r"follow from the relation 'holds'.*--set roles=off"
     ):
         Learner(config).fit(dataset.kb, targets=["holds"])
     Learner(config).fit(load_dataset(write(tmp_path)).kb, targets=["holds"])
