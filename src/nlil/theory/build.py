@@ -16,7 +16,7 @@ from ..errors import ConfigError
 from ..evaluation.gate import Gate, affordable
 from ..evaluation.members import MemberScorer
 from ..evaluation.ranking import Ranker
-from ..kernel.aggregation import Aggregation, ScoreSpace
+from ..kernel.aggregation import Aggregation, ScoreSpace, kind_weights
 from ..kernel.calibration import Calibration
 from ..kernel.ruleset import RuleSet
 from ..logic.rule import smoothed_confidence
@@ -86,7 +86,7 @@ def make_theory(
         raise ConfigError(f"author: expected auto, {', '.join(AUTHORS)}, got {author!r}", "theory_author")
     work = _Work.of(pool, kb, size, Facts.empty() if valid is None else valid, judges, seed, threads, memory, stop)
     covers = work.covers(progress, stop)
-    theory = work.theory([pair[0] for pair in covers])
+    theory = work.theory([one.alike[0] for one in covers])
     if len(covers) < len(work.targets):
         return theory
     try:
@@ -97,7 +97,7 @@ def make_theory(
 
 def _judged(
     work: _Work,
-    covers: list[tuple[Choice, Choice]],
+    both: list[Covers],
     author: str | Mapping[str, str],
     elsewhere: Facts | None,
     calibrate: Calibrate | None,
@@ -105,13 +105,16 @@ def _judged(
 ) -> Theory:
     """The theories of the covers, or of other authors where the facts that judge are better with them; `make_theory`
     says what the arguments are."""
-    kb = work.kb
-    everyone: dict[str, list[tuple[Choice, Choice]]] = {"cover": covers}
-    theory, half = (work.theory([pair[i] for pair in covers]) for i in (0, 1))
-    measure = work.measure()
-    if measure is not None:
-        half = measure.with_aggregation(half)
-        theory = replace(theory, aggregation=half.aggregation)
+    kb, measure = work.kb, work.measure()
+    covers, aggregation = [one.alike for one in both], work.plain
+    if measure is not None and work.pool.aggregation.weighing:
+        weighed = [one.weighed for one in both]
+        halves = [work.theory([pair[1] for pair in pairs]) for pairs in (covers, weighed)]
+        as_pool = replace(work.pool.aggregation, by_frequency=True)
+        if measure.is_better(replace(halves[1], aggregation=as_pool), halves[0]):
+            covers, aggregation = weighed, as_pool
+    everyone: dict[str, list[Pair]] = {"cover": covers}
+    theory, half = (replace(work.theory([pair[i] for pair in covers]), aggregation=aggregation) for i in (0, 1))
     names = tried_authors(author, measure is not None)
 
     def told(theory: Theory, half: Theory) -> Theory:
@@ -123,18 +126,18 @@ def _judged(
 
     if not names:
         return told(theory, half)
-    everyone |= work.others(names, covers, half.aggregation, progress)
+    everyone |= work.others(names, covers, aggregation, progress)
     wanted = dict(author) if isinstance(author, Mapping) else {}
     if author == "auto" and measure is not None:
-        halves = {name: work.theory([pair[1] for pair in pairs]) for name, pairs in everyone.items()}
-        wanted = measure.better({n: replace(t, aggregation=half.aggregation) for n, t in halves.items()})
+        by_author = {name: work.theory([pair[1] for pair in pairs]) for name, pairs in everyone.items()}
+        wanted = measure.better({n: replace(t, aggregation=aggregation) for n, t in by_author.items()})
     by_target = [
         author if author in AUTHORS else wanted.get(str(kb.predicates[target]), "cover") for target in work.targets
     ]
     theory, half = (
         replace(
             work.theory([everyone[name][t][i] for t, name in enumerate(by_target)], by_target),
-            aggregation=half.aggregation,
+            aggregation=aggregation,
         )
         for i in (0, 1)
     )
@@ -150,6 +153,20 @@ def tried_authors(author: str | Mapping[str, str], is_judged: bool) -> tuple[str
         return TRIED if is_judged else ()
     names = {author} if isinstance(author, str) else set(author.values())
     return tuple(name for name in AUTHORS[1:] if name in names)
+
+
+Pair = tuple[Choice, Choice]
+"""The choice of a target, and the choice without the facts that judge."""
+
+
+class Covers(NamedTuple):
+    """The greedy covers of a target: if kinds of rules are weighed alike, and if they are weighed as in the pool.
+
+    A kind that counts nothing in the pool has no rules in the second: they would explain facts and move no rank.
+    """
+
+    alike: Pair
+    weighed: Pair
 
 
 class Judges(NamedTuple):
@@ -233,29 +250,36 @@ class _Work:
     def _most_facts(self) -> int:
         return min(max(FACTS, ALL_FACTS // max(len(self.targets), 1)), MOST_FACTS)
 
-    def covers(self, progress: Progress, stop: Stop | None) -> list[tuple[Choice, Choice]]:
-        """For each target the choice of the greedy cover, and the choice without the facts that judge."""
+    def covers(self, progress: Progress, stop: Stop | None) -> list[Covers]:
+        """The covers of each target."""
         ranker, size = self.ranker, self.size
 
-        def one(space: ScoreSpace, target: int) -> tuple[Choice, Choice]:
+        def one(space: ScoreSpace, target: int) -> Covers:
             plain = plainness(ranker.rules_of(target))
             if self.kb.predicates[target].arity == 1:
                 random = np.random.default_rng((self.seed, 8, target))
                 rules = ranker.rules_of(target)
                 hits = _of_class(rules, ranker.kb, target, self._most_facts, random, ranker.memory)
-                return (cover(hits, plain, SIZES[-1], size),) * 2
+                chosen = cover(hits, plain, SIZES[-1], size)
+                return Covers((chosen, chosen), (chosen, chosen))
             sample, judges = self.sample(target)
+
+            def pair(hits: Hits) -> Pair:
+                chosen = cover(hits, plain, SIZES[-1], size)
+                if not judges.any():
+                    return chosen, chosen
+                return chosen, cover(hits._replace(weight=np.where(judges, 0.0, hits.weight)), plain, SIZES[-1], 0)
+
             hits = survey(ranker, sample, space)
-            chosen = cover(hits, plain, SIZES[-1], size)
-            if not judges.any():
-                return chosen, chosen
-            return chosen, cover(hits._replace(weight=np.where(judges, 0.0, hits.weight)), plain, SIZES[-1], 0)
+            counts = counting(self.pool.aggregation, ranker.kinds_of(target))
+            alike = pair(hits)
+            return Covers(alike, alike if counts.all() else pair(hits.only(counts)))
 
         return ranker.pool.map(one, self.targets, "choose rules", progress, stop)
 
     def others(
-        self, names: Sequence[str], covers: list[tuple[Choice, Choice]], aggregation: Aggregation, progress: Progress
-    ) -> dict[str, list[tuple[Choice, Choice]]]:
+        self, names: Sequence[str], covers: list[Pair], aggregation: Aggregation, progress: Progress
+    ) -> dict[str, list[Pair]]:
         """For each further author its choices, made of what the rules of the covers propose."""
         most = self.size if tuple(names) == ("weights",) else SIZES[-1]
         few = []
@@ -268,7 +292,7 @@ class _Work:
         kept = replace(self.ranker.rules.take(np.sort(local)).compact(), aggregation=aggregation)
         ranker = Ranker(kept, self.kb.crisp, self.ranker.pool.threads, self.ranker.memory, stop=self.ranker.stop)
 
-        def one(space: ScoreSpace, t: int) -> dict[str, tuple[Choice, Choice]]:
+        def one(space: ScoreSpace, t: int) -> dict[str, Pair]:
             target, pair = self.targets[t], covers[t]
             if self.kb.predicates[target].arity == 1:
                 return dict.fromkeys(names, pair)
@@ -290,10 +314,14 @@ class _Work:
         ranker.check_time()
         return {name: [found[name] for found in drafts] for name in names}
 
+    @property
+    def plain(self) -> Aggregation:
+        """The aggregation of the pool with kinds of rules weighed alike, and ties broken by frequency."""
+        kind = self.pool.aggregation
+        return Aggregation(kind.kind, kind.top, unit=kind.unit, by_frequency=True)
+
     def theory(self, choices: Sequence[Choice], authors: Sequence[str] | None = None) -> Theory:
         """The choices of all targets as one theory, with the plain aggregation of the pool."""
-        kind = self.pool.aggregation
-        plain = Aggregation(kind.kind, kind.top, unit=kind.unit, by_frequency=True)
         names = [str(self.kb.predicates[t]) for t in self.targets]
         own = [scored for choice in choices for scored in choice.own]
         weight = np.concatenate([np.zeros(0), *(choice.weight for choice in choices)])
@@ -301,10 +329,23 @@ class _Work:
             **_columns(self.ranker, self.rows, self.targets, choices, len(self.pool)),
             weight=None if np.isnan(weight).all() else weight,
             size=self.size,
-            aggregation=plain,
+            aggregation=self.plain,
             authors=dict(zip(names, authors or ["cover"] * len(choices))),
             own=RuleSet.of(self.kb, own) if own else None,
         )
+
+
+def counting(aggregation: Aggregation, kinds: Longs) -> Mask:
+    """Return whether rules count in a score, by direction of query.
+
+    Args:
+        aggregation: what weighs the kinds.
+        kinds: (2, rules): the kind of each rule.
+    """
+    if not aggregation.weighing:
+        return np.ones(kinds.shape, bool)
+    _, weight, _ = kind_weights(aggregation)
+    return np.asarray(np.append(weight[:, 0] > 0, True)[kinds])
 
 
 def considered(pool: RuleSet, num_predicates: int) -> Longs:
@@ -392,12 +433,10 @@ class _Measure(NamedTuple):
     def mean(self, theory: Theory) -> float:
         return float(self.reciprocal(theory.rules(self.pool)).mean())
 
-    def with_aggregation(self, theory: Theory) -> Theory:
-        """The theory with the aggregation that is better for it: that of the pool, or kinds of rules weighed alike."""
+    def is_better(self, theory: Theory, other: Theory) -> bool:
+        """Whether a `theory` ranks better than the `other`."""
         few = self.drawn(VALIDATION_FACTS)
-        weighed = replace(theory, aggregation=replace(self.pool.aggregation, by_frequency=True))
-        is_better = self.pool.aggregation.weighing and few.mean(weighed) > few.mean(theory)
-        return weighed if is_better else theory
+        return few.mean(theory) > few.mean(other)
 
     def better(self, theories: Mapping[str, Theory]) -> dict[str, str]:
         """By target (name/arity): the author whose theory is better than the cover's by more than chance.

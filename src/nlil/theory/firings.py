@@ -79,6 +79,11 @@ class Hits(NamedTuple):
         right = np.bincount(direction * shape[1] + self.rule, weight, self.wrong.size).reshape(shape)
         return np.asarray(right / (right + self.wrong + DOUBT))
 
+    def only(self, counts: Mask) -> Hits:
+        """Return the hits of the rules that count, `counts` by (direction, rule)."""
+        kept = counts[self.query // max(self.num_facts, 1), self.rule]
+        return self._replace(rule=self.rule[kept], query=self.query[kept])
+
 
 class Proposals(NamedTuple):
     """What rules of a binary target propose for a sample of its facts, candidate by candidate; queries as of `Hits`.

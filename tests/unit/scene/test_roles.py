@@ -63,8 +63,6 @@ def test_a_predicate_of_the_data_keeps_its_name(tmp_path):
 def test_relations_cannot_be_learned_from_roles(tmp_path):
     dataset = load_dataset(write(tmp_path), options=WITH)
     config = LearnerConfig().with_settings(["preset=scene"])
-    with pytest.raises(
-        ConfigError, match=r"follow from the relation 'holds'.*--set roles=off"
-    ):
+    with pytest.raises(ConfigError, match=r"follow from the relation 'holds'.*--set roles=off"):
         Learner(config).fit(dataset.kb, targets=["holds"])
     Learner(config).fit(load_dataset(write(tmp_path)).kb, targets=["holds"])
