@@ -1,4 +1,4 @@
-"""A kind of rules that a weighing gives the factor 0 moves no rank, so theories that use the weighing have none of it."""
+"""A kind of rules with the factor 0 in a weighing moves no rank, so theories that use the weighing have none of it."""
 
 from __future__ import annotations
 
