@@ -83,7 +83,7 @@ def test_background_and_examples_and_nothing_else(tmp_path):
     assert rows(kb) == {("a", "edge", "b"), ("b", "edge", "c"), ("a", "red"), ("a", "reach", "c"), ("a", "first")}
     assert rows(kb, dataset.splits.negatives["train"]) == {("c", "reach", "a")}
     assert dataset.targets == (Predicate("first", 1), Predicate("reach", 2))
-    assert dataset.notes == ("bk.pl: 1 directive(s) skipped",)
+    assert dataset.notes == ("bias.pl is not read here; nlil program respects it", "bk.pl: 1 directive(s) skipped")
 
 
 def test_background_alone(tmp_path):

@@ -73,6 +73,6 @@ def test_where_the_cpu_must_walk_most_it_ranks_all(
             for body in bodies
         ],
     )
-    facts = kb.facts[np.flatnonzero(kb.facts.predicate == kb.predicate_id(Predicate("p", 2)))]
-    assert Ranker(rules, kb, device="auto")._uses_device(facts) is is_used
-    assert not Ranker(rules, kb, device="cpu")._uses_device(facts)
+    queried = np.array([kb.predicate_id(Predicate("p", 2))], np.int32)
+    assert Ranker(rules, kb, device="auto")._uses_device(queried) is is_used
+    assert not Ranker(rules, kb, device="cpu")._uses_device(queried)
