@@ -24,8 +24,8 @@ class _Lines:
     body: list[Symbol] = field(default_factory=list)
     bounds: dict[str, int] = field(default_factory=dict)
     allowed: set[str] = field(default_factory=set)
-    types: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    directions: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    types: dict[Symbol, tuple[str, ...]] = field(default_factory=dict)
+    directions: dict[Symbol, tuple[str, ...]] = field(default_factory=dict)
 
 
 def read_bias(path: Path) -> tuple[Bias, Symbol]:
@@ -39,16 +39,19 @@ def read_bias(path: Path) -> tuple[Bias, Symbol]:
     every = [target, *lines.body]
     if any(symbol == target for symbol in lines.body):
         lines.allowed.add("recursion")
-    types = {s: lines.types[s.name] for s in every if len(lines.types.get(s.name, ())) == s.arity}
-    ways = {s: _inputs(lines.directions[s.name]) for s in every if len(lines.directions.get(s.name, ())) == s.arity}
+    untyped = [symbol for symbol in every if symbol not in lines.types]
+    if lines.types and untyped:  # as Popper asks: a type that one line leaves open would be ignored in all others
+        raise DataError(f"expected type lines for all predicates or for none, got none for {untyped[0]}", path)
+    for symbol in lines.directions:
+        if symbol not in every:
+            raise DataError(f"direction of {symbol}: no head_pred or body_pred names it", path)
     bias = Bias(
         body=tuple(dict.fromkeys(lines.body)),
         recursion="recursion" in lines.allowed,
         invention="invention" in lines.allowed,
         tests=False,
-        # Popper asks for types of all predicates or of none.
-        types=types if len(types) == len(every) else {},
-        directions=ways,
+        types=lines.types,
+        directions={symbol: _inputs(words) for symbol, words in lines.directions.items()},
         **lines.bounds,
     )
     return bias, target
@@ -67,9 +70,11 @@ def _read(source: Source, lines: _Lines) -> None:
         case Compound(word, (Name(value),)) if word in NUMBERS and is_number(value):
             lines.bounds[word] = int(value)
         case Compound("type", (Name(name), kinds)):
-            lines.types[name] = _words(source, kinds)
+            words = _words(source, kinds)
+            lines.types[Symbol(name, len(words))] = words
         case Compound("direction", (Name(name), ways)):
-            lines.directions[name] = _words(source, ways)
+            words = _words(source, ways)
+            lines.directions[Symbol(name, len(words))] = words
         case _:
             raise source.error(
                 "head_pred, body_pred, max_vars, max_body, max_clauses, type, direction, enable_recursion or enable_pi"

@@ -162,6 +162,8 @@ def test_directions_order_the_body(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"bias": "head_pred(gp, 2). body_pred(mother, 2).\nmax_vars(3). magic(7)."}, "bias.pl:2: expected head_pred"),
+        ({"bias": "head_pred(gp, 2). body_pred(mother, 2). type(gp, (a, a))."}, "for none, got none for mother/2"),
+        ({"bias": "head_pred(gp, 2). body_pred(mother, 2). direction(gp, (in,))."}, "direction of gp/1: no head_pred"),
         ({"exs": "pos(gp(ann, dan)).\nneg gp(ann)."}, "exs.pl:2:"),
         ({"exs": "pos(gp(X, dan))."}, "exs.pl:1: expected pos"),
         ({"bk": "mother(ann, bob).\nmother(ann,, cat)."}, "bk.pl:2: expected a term"),
