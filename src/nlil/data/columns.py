@@ -38,7 +38,7 @@ PREDICATES = ("predicate", "relation", "relationship", "relation_type", "edge_ty
 CLASSES = (*PREDICATES, "class", "label", "labels")
 """What names the predicate of a fact of one argument."""
 FURTHER = {
-    "weight": ("weight",),
+    "weight": ("weight", "probability"),
     "split": ("split",),
     "label": ("subject_label", "entity_label", "head_label", "source_label"),
     "object_label": ("object_label", "tail_label", "target_label"),
