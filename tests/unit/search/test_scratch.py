@@ -46,7 +46,15 @@ def test_every_pool_of_a_search_counts_its_scratch(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(pool, "threads_that_fit", noted)
     enough, little = (count_rules(kb, targets, CountOptions(threads=4, memory=m)).rules for m in (2**30, 2**10))
     Ranker(enough, kb, 4, 2**30)
-    counters = {"SupportCounter", "BodyCounter", "Tally", "Proposer", "ChainCounter", "TypedCounter", "ScoreSpace"}
+    counters = {
+        "SupportCounter",
+        "BodyCounter",
+        "HeadCounter",
+        "Proposer",
+        "ChainCounter",
+        "TypedCounter",
+        "ScoreSpace",
+    }
     assert seen.keys() == counters
     assert min(seen.values()) >= 8 * kb.num_entities
     assert [str(one.rule) for one in enough.top(50)] == [str(one.rule) for one in little.top(50)]
