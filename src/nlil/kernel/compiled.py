@@ -39,7 +39,8 @@ class Compiled:
     def __call__(self, *arguments: Any) -> Any:
         if _interpreted.depth:
             return self.function(*arguments)
-        return (self._entry or self.entry)(*[_plain(value, self.names) for value in arguments])
+        plain = [int(value) if isinstance(value, np.integer) else value for value in arguments]  # one type of integers
+        return (self._entry or self.entry)(*plain)
 
     def __reduce__(self) -> str:
         """In another process it is what has the same name there."""
@@ -71,14 +72,6 @@ class Compiled:
     def _numba_type_(self) -> Any:
         """What numba asks every object that a compiled function names."""
         return self.part.type
-
-    @cached_property
-    def names(self) -> frozenset[str]:
-        """All names in this function and in those that it calls, the fields that they read among them."""
-        own = _names(self.function.__code__)
-        named = [self.function.__globals__.get(name) for name in own]
-        named += [cell.cell_contents for cell in self.function.__closure__ or ()]
-        return frozenset(own).union(*(other.names for other in named if isinstance(other, Compiled)))
 
     @cached_property
     def stamp(self) -> str:
@@ -160,18 +153,6 @@ class SmallWork:
         """Return the block of one piece of work, which takes about so many steps."""
         self.left -= steps
         return interpreted(self.is_left)
-
-
-def _plain(value: Any, names: frozenset[str]) -> Any:
-    """An argument without what numba would compile, and pass from function to function, for nothing.
-
-    Of whole numbers there is one type, not a variant of the code for each width. Fields of a named tuple that no
-    function reads are left empty: an array is seven arguments of every call.
-    """
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        fields = zip(value._fields, value)
-        return value._make([_plain(item, names) if name in names else () for name, item in fields])  # type: ignore[attr-defined]
-    return int(value) if isinstance(value, np.integer) else value
 
 
 def _code(code: CodeType) -> list[object]:

@@ -220,7 +220,7 @@ def _count_chain(
     """
     nothing = HiddenFact(-1, -1, -1, -1, graph.is_unary)
     body = 0
-    check = np.empty(16, np.int64)
+    check = np.empty(0, np.int64)
     starts = np.empty(graph.num_entities, np.int64)
     for k in range(_starts(graph, steps, len(steps), starts)):
         a = starts[k]
@@ -230,13 +230,13 @@ def _count_chain(
         body += found
         for t in range(facts.subject_pointer[a], facts.subject_pointer[a + 1]):
             pca[facts.subject_target[t]] += found
-        epoch, to_check = space.clock[0], 0
+        epoch, to_check, num_facts = space.clock[0], 0, facts.pointer[a + 1] - facts.pointer[a]
+        if num_facts > len(check):
+            check = np.empty(2 * num_facts, np.int64)
         for f in range(facts.pointer[a], facts.pointer[a + 1]):
             if space.seen[facts.object[f]] != epoch:
                 continue
             if touched[facts.target[f]]:
-                if to_check == len(check):
-                    check = np.concatenate((check, check))
                 check[to_check] = f
                 to_check += 1
             else:
@@ -282,7 +282,8 @@ def _holders(graph: Graph, space: WalkSpace, walked: Walked, line: int, members:
     if constant >= 0 and not distinct:
         back = walked.backwards[line]
         size = reach(graph, space, back, length, constant, False, nothing, NO_LIMIT, -1)
-        members[:size] = space.ends[:size]
+        for i in range(size):
+            members[i] = space.ends[i]
         return size
     for i in range(_starts(graph, steps, length, members)):
         x = members[i]  # what holds is written over what was tried

@@ -22,7 +22,7 @@ from ..data.arrays import Doubles, Floats, Ids, Longs, Mask, offsets, ranges, ru
 from ..data.kb import KnowledgeBase
 from ..errors import DataError
 from .bodies import unary_mask
-from .compiled import compiled
+from .compiled import SmallWork, compiled
 
 if TYPE_CHECKING:
     import torch
@@ -499,9 +499,10 @@ def num_paths(graph: Graph, longest: int) -> list[float]:
     """
     ways: np.ndarray = np.ones(graph.num_entities)
     found = []
-    for _ in range(longest):
-        ways = _one_step_more(graph, ways, np.full(graph.num_entities, -1, np.int32))
-        found.append(float(ways.sum()))
+    with SmallWork(_one_step_more).of(longest * (graph.num_entities + len(graph.neighbour))):
+        for _ in range(longest):
+            ways = _one_step_more(graph, ways, np.full(graph.num_entities, -1, np.int32))
+            found.append(float(ways.sum()))
     return found
 
 

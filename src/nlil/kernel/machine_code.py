@@ -31,11 +31,12 @@ from numba.core.compiler import Compiler, CompileResult, Flags
 from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 from numba.core.serialize import dumps
-from numba.core.types import BaseNamedTuple, Dispatcher, Integer, int64, uint64, unliteral
+from numba.core.types import BaseNamedTuple, Dispatcher
 
 from ..errors import CacheWarning
 from .code_files import digest, file_stem, folders, is_safe, make_folder
 from .compiled import Compiled
+from .references import mark_references, widened
 
 try:
     import fcntl
@@ -66,11 +67,24 @@ class QuickFlags(Flags):
 # Parts --------------------------------------------------------------------------------------------------------------
 
 
-class _PartLibrary(JITCodeLibrary):
-    """Code that is linked into its callers and never emitted by itself."""
+class _Library(JITCodeLibrary):
+    """Code that is optimized once, as a whole, in the library of an entry."""
+
+    def add_ir_module(self, module: Any) -> None:
+        mark_references(module)
+        super().add_ir_module(module)
 
     def add_llvm_module(self, module: Any) -> None:
-        self._final_module.link_in(module)  # optimized in the entry
+        self._final_module.link_in(module)
+
+    def _optimize_final_module(self) -> None:
+        # numba runs cheap passes before these, for the sake of reference counts, of which this code has few.
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
+
+
+class _PartLibrary(_Library):
+    """Code that is linked into its callers and never emitted by itself."""
 
     def finalize(self) -> None:
         self._raise_if_finalized()
@@ -103,8 +117,8 @@ class Part(CPUDispatcher):
         return Dispatcher(self)
 
     def get_call_template(self, arguments: Any, keywords: Any) -> Any:
-        """Widen the types of `arguments` and `keywords`, so that one variant serves all integers."""
-        return super().get_call_template(tuple(map(_widened, arguments)), keywords)
+        """Widen the types of `arguments`, so that one variant serves all integers; there are no `keywords`."""
+        return super().get_call_template(tuple(map(widened, arguments)), keywords)
 
     def compile(self, signature: Any) -> Any:
         """Compile for `signature`, without reference counting unless the function allocates arrays."""
@@ -135,18 +149,14 @@ def _allocates(function: Compiled) -> bool:
     return not ALLOCATING.isdisjoint(names) or any(_allocates(other) for other in called if isinstance(other, Compiled))
 
 
-def _widened(kind: Any) -> Any:
-    """Map all integer types to int64; a variant for each width would be wasted."""
-    kind = unliteral(kind)
-    return int64 if isinstance(kind, Integer) and kind != uint64 else kind
-
-
 # Entries ------------------------------------------------------------------------------------------------------------
 
 
 class _EntryCompiler(Compiler):
     def __init__(self, typing: Any, target: Any, library: Any, arguments: Any, result: Any, flags: Any, names: Any):
         flags.no_cfunc_wrapper = True
+        library = _Library(target.codegen(), "entry")
+        library.enable_object_caching()
         super().__init__(typing, target, library, arguments, result, QuickFlags(flags), names)
 
     def compile_extra(self, function: Any) -> Any:
@@ -158,6 +168,11 @@ class _EntryCompiler(Compiler):
 
 class Entry(CPUDispatcher):
     """A function that Python calls."""
+
+    def typeof_pyval(self, value: Any) -> Any:
+        """Return the type of the argument `value`: that of a reference for a named tuple."""
+        kind = super().typeof_pyval(value)
+        return widened(kind) if isinstance(kind, BaseNamedTuple) else kind
 
     def compile(self, signature: Any) -> Any:
         """Compile for `signature`; other processes that need the same code wait meanwhile."""
@@ -250,7 +265,7 @@ class DiskCache:
 
     def _name(self, signature: Any, codegen: Any) -> str:
         machine = digest(sys.implementation.cache_tag, _version(), *codegen.magic_tuple())[:16]
-        variant = digest(*map(_description, signature))[:16]
+        variant = digest(*map(str, signature))[:16]
         return f"{file_stem(self.function)}-{machine}-{variant}.machine"
 
     def _remove_others(self, folder: Path, name: str) -> None:
@@ -284,13 +299,6 @@ def _replace(path: Path, content: bytes) -> None:
     except BaseException:
         os.unlink(name)
         raise
-
-
-def _description(kind: Any) -> str:
-    """Return the name of a type; for a named tuple also its fields, which the type name lacks."""
-    if isinstance(kind, BaseNamedTuple):
-        return f"{kind.instance_class.__qualname__}({', '.join(map(_description, kind.types))}; {kind.fields})"
-    return str(kind)
 
 
 @cache

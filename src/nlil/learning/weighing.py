@@ -374,7 +374,8 @@ def _try_values(
         begin, end = firings.pointer[q, kind], firings.pointer[q, kind + 1]
         size = end - begin
         if size == 0:
-            result[:, i] = now[i]
+            for v in range(len(weight_of_value)):
+                result[v, i] = now[i]
             continue
         _scores_without(firings, sample, q, kind, weight, others)
         own = others[0]
@@ -385,7 +386,8 @@ def _try_values(
         is_answer = firings.candidate[begin] == 0
         above, tied = count_tied(others, own - TIE, own + TIE)
         for v in range(len(weight_of_value)):
-            score[:size] = start[:size]
+            for e in range(size):  # a loop: assigning a slice to a slice takes seconds to compile
+                score[e] = start[e]
             # Place after place, so that it runs over many firings at once.
             for j in range(firings.depth[q, kind]):
                 strength, factor = firings.strength[j, begin:end], weight_of_value[v, j]
@@ -505,7 +507,8 @@ def _choose(
             size = _best(plan, space, touched, base, out, chosen)
             zeros = _without_evidence(plan, space, touched, base, out, known_answers, answer, is_known)
         sample.unproposed[q] = zeros
-        sample.real[q, : size + 1] = True
+        for c in range(size + 1):
+            sample.real[q, c] = True
         if total_of(space, base, False, answer) != 0:  # excluded, maybe
             _keep(plan, known, answer, space, q, 0, sample)
         for c in range(size):

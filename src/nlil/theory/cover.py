@@ -73,9 +73,10 @@ def cover(hits: Hits, plainness: Doubles, most: int, family_of: int) -> Choice:
     pointer = np.searchsorted(hits.rule, np.arange(num_rules + 1)).astype(np.int64)
     fact, most_weight = hits.query % max(hits.num_facts, 1), max(len(hits.wrong) * hits.weight.sum(), 1)
     value = hits.precision[hits.query // max(hits.num_facts, 1), hits.rule] * hits.weight[fact]
-    rule, gain = _choose(
-        pointer, hits.query, value, plainness, _first_of_equals(hits, plainness), hits.num_queries, most
-    )
+    bound, best = np.where(_first_of_equals(hits, plainness), np.inf, 0.0), np.zeros((hits.num_queries, PLACES))
+    rule, gain = np.zeros(most, np.int64), np.zeros(most)
+    size = _choose(pointer, hits.query, value, plainness, bound, best, rule, gain)
+    rule, gain = rule[:size], gain[:size]
     explained, backs_up = _explained(pointer, fact, hits.num_tried, rule)
     family = _families(pointer, hits.query, hits.num_queries, rule[:family_of])
     alone = np.bincount(hits.rule, value, num_rules) * plainness
@@ -114,34 +115,38 @@ def _choose(
     query: Ids,
     value: Doubles,
     plainness: Doubles,
-    is_candidate: Mask,
-    num_queries: int,
-    most: int,
-) -> tuple[Longs, Doubles]:
-    """(rules, gains). A gain can only fall while others are chosen: it is summed again where it could be largest."""
+    gain: Doubles,
+    best: np.ndarray,
+    chosen: Longs,
+    gains: Doubles,
+) -> int:
+    """Fill `chosen` with rules and `gains` with what each adds; returns how many there are.
+
+    `gain` is an upper bound for each rule, 0 if it is not to be chosen; `best` has the largest values of the rules that
+    propose the answer of each query. A gain can only fall while others are chosen: it is summed again where it could be
+    largest.
+    """
     num_rules = len(pointer) - 1
-    best, gain = np.zeros((num_queries, PLACES)), np.where(is_candidate, np.inf, 0.0)
-    summed_at = np.full(num_rules, -1)
-    chosen, gains = np.zeros(most, np.int64), np.zeros(most)
-    for k in range(most):
+    summed_at = np.zeros(num_rules, np.int64)  # the number of rules chosen before, plus one
+    for k in range(len(chosen)):
         while True:
             r, largest = -1, LEAST_GAIN
             for j in range(num_rules):
                 if gain[j] > largest:
                     r, largest = j, gain[j]
             if r < 0:
-                return chosen[:k], gains[:k]
-            if summed_at[r] == k:
+                return k
+            if summed_at[r] == k + 1:
                 break
             total = 0.0
             for i in range(pointer[r], pointer[r + 1]):
                 total += _added(best[query[i]], value[i], False)
-            gain[r], summed_at[r] = total * plainness[r], k
+            gain[r], summed_at[r] = total * plainness[r], k + 1
         chosen[k], gains[k] = r, gain[r] / plainness[r]
         gain[r] = 0.0
         for i in range(pointer[r], pointer[r + 1]):
             _added(best[query[i]], value[i], True)
-    return chosen, gains
+    return len(chosen)
 
 
 @compiled

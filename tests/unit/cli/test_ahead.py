@@ -17,11 +17,12 @@ from nlil.evaluation.places import score_places
 from nlil.evaluation.ranking import Ranker
 from nlil.explanation.firing import Firing
 from nlil.kernel import code_files
-from nlil.kernel.compiled import Compiled, SmallWork, _plain
+from nlil.kernel.compiled import Compiled, SmallWork
+from nlil.kernel.references import widened
 from nlil.learning.learner import Learner
 
 Types = dict[str, set[str]]
-LOOPS = {"score_places", "count_places", "score_block", "_survey_block", "_walk_lines", "_mark"}
+LOOPS = {"_list_bodies", "score_places", "count_places", "score_block", "_survey_block", "_walk_lines", "_mark"}
 """Those that take long to compile."""
 
 
@@ -34,13 +35,12 @@ def types_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], T
 
         def call(self: Compiled, *arguments: Any) -> Any:
             if self.__name__ in LOOPS:  # type: ignore[attr-defined]
-                kinds = [typeof(_plain(value, self.names)) for value in arguments]
+                kinds = [widened(typeof(value)) for value in arguments]
                 seen[self.__name__].add(" ".join(map(str, kinds)))  # type: ignore[attr-defined]
             return self.function(*arguments)
 
         monkeypatch.setattr(Compiled, "__call__", call)
         monkeypatch.setattr(SmallWork, "limit", SmallWork.limit)
-        monkeypatch.setattr("os.nice", lambda by: by, raising=False)
         work()
         return seen
 
@@ -58,13 +58,13 @@ def test_what_is_compiled_ahead_is_what_is_called(types_of: Callable[[Callable[[
         for target, predicate in enumerate(data.kb.predicates):
             firing.pair(target, 0, 1) if predicate.arity == 2 else firing.member(target, 0)
 
-    later, before = types_of(use), types_of(lambda: [ahead.compile_now(part) for part in ahead.PARTS])
+    later, before = types_of(use), types_of(ahead.compile_now)
     assert set(before) == LOOPS
     assert before == later
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_each_part_is_started_once(kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_process_is_started_once(kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     started: list[list[str]] = []
     monkeypatch.setattr(code_files, "is_kept", lambda function: asked.append(function) or kept)
@@ -73,6 +73,4 @@ def test_each_part_is_started_once(kept: bool, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
     ahead.compile_ahead()
     assert asked == [score_places]
-    assert [words[1:] for words in started] == (
-        [] if kept else [["-m", "nlil.cli.ahead", part] for part in ahead.PARTS]
-    )
+    assert [words[1:] for words in started] == ([] if kept else [["-m", "nlil.cli.ahead"]])

@@ -215,24 +215,6 @@ def test_a_tuple_with_other_fields_is_another() -> None:
     assert len(names) == 2
 
 
-def test_fields_that_nobody_reads_are_left_out() -> None:
-    @compiled
-    def first(pair):  # type: ignore[no-untyped-def]
-        return pair.first[0]
-
-    @compiled
-    def twice(outer):  # type: ignore[no-untyped-def]
-        return 2 * first(outer.pair)
-
-    class Outer(NamedTuple):
-        pair: Pair
-        rest: object
-
-    assert twice(Outer(Pair(np.array([4]), object()), {})) == 8  # type: ignore[arg-type]
-    ((kind,),) = twice.entry.signatures
-    assert [len(kind.types), str(kind.types[0].types[1]), str(kind.types[1])] == [2, "Tuple()", "Tuple()"]
-
-
 def test_processes_that_come_at_once_compile_once(program: Path) -> None:
     with ThreadPoolExecutor() as threads:
         assert sorted(threads.map(run, [program] * 3)) == [[8, 0], [8, 1], [8, 1]]
