@@ -17,7 +17,7 @@ from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..errors import LimitError, RuleError
 from ..kernel.bodies import NO_STEP
-from ..kernel.fixpoint import compared, least_fixpoint
+from ..kernel.fixpoint import compare_facts, least_fixpoint
 from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Predicate
 from .metrics import decision_figures
@@ -89,7 +89,7 @@ def judge_fixpoints(rules: RuleSet, kb: KnowledgeBase, known: Facts, requested: 
         if len(names) > 1:
             notes.append(f"fixpoint: {_listed(names)} define one another, so their facts were taken away together")
         for predicate in np.intersect1d(circle.predicates, requested):
-            stats = compared(kb, derived, truth, kb.predicates[predicate])
+            stats = compare_facts(kb, derived, truth, kb.predicates[predicate])
             counts = (stats.support, stats.body_size, stats.head_size)
             totals += counts
             per_predicate[str(kb.predicates[predicate])] = _figures(*counts)

@@ -21,7 +21,7 @@ from .pool import workers
 from .ruleset import FIRST, SECOND, RuleSet
 
 SHARD_ROWS = 2**15
-"""Partial solutions with which a shard of a round begins, about."""
+"""Approximate number of partial solutions at the start of a shard."""
 MAX_SHARDS = 64
 
 NO_LINE = -1
@@ -130,13 +130,13 @@ class Stratum:
         yield from workers(self._copy, threads).map(shard, range(shards))
 
     def _copy(self) -> Stratum:
-        """Return the same with scratch space of its own."""
+        """Return a copy with its own scratch space."""
         own = copy(self)
         own.grower, own.answers = copy(self.grower), {}
         return own
 
     def _shard(self, changes: FoundFacts | None, number: int, shards: int) -> Iterator[FoundFacts]:
-        """Yield the same for every `shards`-th row, from the row `number` on."""
+        """Yield what follows from every `shards`-th row, starting at row `number`."""
         if changes is None:
             return self._first(number, shards)
         return self._from_facts(changes.take(np.arange(number, changes.size, shards)))
