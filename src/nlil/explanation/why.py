@@ -248,7 +248,7 @@ def explain(
 
     Args:
         rules: The rules that score it.
-        kb: The facts that the rules look at.
+        kb: The facts that the rules are evaluated on.
         query: The fact, as a value or as text.
         top: Rules shown, strongest first; by default all that count, up to 20.
         groundings: Groundings shown for each rule.
@@ -287,7 +287,7 @@ class Explainer:
 
     Args:
         rules: The rules that score facts.
-        kb: The facts that the rules look at.
+        kb: The facts that the rules are evaluated on.
         memory: Bytes that one evaluation may take.
         probabilities: A calibration, or `Probabilities` over more rules than these.
     """
@@ -474,7 +474,7 @@ class Explainer:
 
 
 def _different(*misses: Miss) -> tuple[Miss, ...]:
-    """Keep the first of the rules that lack the same."""
+    """Keep the first of the rules that lack the same facts."""
     first: dict[object, Miss] = {}
     for miss in misses:
         first.setdefault(miss.missing or miss.statement, miss)

@@ -162,7 +162,7 @@ Pair = tuple[Choice, Choice]
 
 
 class Covers(NamedTuple):
-    """The greedy covers of a target: with equal weights of kinds, and with those of the pool.
+    """The greedy covers of a target: with equal weights of kinds (`alike`), and with those of the pool (`weighed`).
 
     The second has no rules of kinds whose weight is 0: these would explain facts without changing a rank.
     """
