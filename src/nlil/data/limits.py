@@ -70,8 +70,8 @@ class ExpandedStream(io.RawIOBase):
         self._left -= len(data)
         if self._left < 0:
             raise DataError(
-                f"expected a compression ratio of at most {MAX_EXPANSION}, got more; decompress the file yourself if you "
-                "trust it",
+                f"expected a compression ratio of at most {MAX_EXPANSION}, got more; decompress the file yourself if "
+                "you trust it",
                 self._path,
             )
         return len(data)
