@@ -62,7 +62,7 @@ def rule_table(
 ) -> Table:
     """Return a table of the rules of `scored`; \u2260 stands for the inequalities of distinct variables.
 
-    There is a column for the `verdicts` on rules if one of these rules has one.
+    There is a column for `verdicts` if one of these rules has a verdict.
     """
     numbers = ("weight", "confidence", "PCA", "support", "body")
     rows = []

@@ -183,7 +183,7 @@ class Sampler:
     def _near_negatives(
         self, x: Longs, y: Longs, facts: Facts, wanted: int, random: np.random.Generator
     ) -> tuple[Longs, Longs]:
-        """Return negatives in thirds: the end of a random walk from x, another object, another subject of the target."""
+        """Return negatives in thirds: the end of a random walk from x, another object, or another subject."""
         rows = random.integers(0, len(x), wanted)
         kind = np.arange(wanted) % 3
         walked = self._walk(x[rows], random)

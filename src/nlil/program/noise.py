@@ -22,7 +22,7 @@ class Rough(NamedTuple):
 
 
 def least_description(task: Task, nodes: Sequence[tuple[Clause, Mask]]) -> Rough | None:
-    """Return the program of least description length that was found; None if the empty one is shortest.
+    """Return the program with the least description length found; None if the empty one is shortest.
 
     `nodes` are clauses with the examples that each covers. A clause is added, removed or exchanged as long as that
     shortens the description.

@@ -59,8 +59,8 @@ class Guard:
     """Access checks: the host of a request, and the token of a form.
 
     A page of another site can make a browser send requests here. It cannot read the pages of this viewer, so it does
-    not know the token; and if it points a name of its own at this machine, this viewer does not answer to it. `names`
-    are the host names that are accepted; numeric addresses are always accepted, since nobody can own them.
+    not know the token; and if it resolves its own host name to this machine, the viewer rejects that name. `names` are
+    the accepted host names; numeric addresses are always accepted, since nobody can register them.
     """
 
     names: frozenset[str] = frozenset(LOCAL_NAMES)
@@ -107,7 +107,7 @@ def host_name(host: str) -> str:
 def application(data: PageData, guard: Guard, reopen: Callable[[], PageData] | None = None) -> FastAPI:
     """Make the web application of one run: the pages of `data`, access checked by `guard`.
 
-    `reopen` reads the run again once it is replaced.
+    `reopen` reads the run again after it was replaced.
     """
     app = FastAPI(title="nlil", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     show = Responses(CurrentPages(data, reopen), guard)
@@ -126,8 +126,8 @@ def application(data: PageData, guard: Guard, reopen: Callable[[], PageData] | N
             response = show.error(
                 request,
                 400,
-                "this viewer does not answer to the host name of this address; open it "
-                "as localhost, or start it with --host and that name",
+                "this viewer does not accept the host name of this address; open it as localhost, "
+                "or start it with --host and that name",
             )
         response.headers.update(HEADERS)
         return response
@@ -144,7 +144,7 @@ def application(data: PageData, guard: Guard, reopen: Callable[[], PageData] | N
 
     @app.exception_handler(Exception)
     async def broken(request: Request, error: Exception) -> Response:
-        response = show.error(request, 500, "the viewer failed at this page; what happened is on its terminal")
+        response = show.error(request, 500, "the viewer failed to make this page; its terminal shows the error")
         response.headers.update(HEADERS)
         return response
 
@@ -152,7 +152,7 @@ def application(data: PageData, guard: Guard, reopen: Callable[[], PageData] | N
 
 
 class Responses:
-    """Turns pages into responses: those of the run as it is (`current`), to requests that the `guard` admits."""
+    """Turns pages of the `current` run into responses to requests that the `guard` accepts."""
 
     def __init__(self, current: CurrentPages, guard: Guard) -> None:
         self.current, self.guard = current, guard
@@ -212,7 +212,7 @@ class Responses:
         async for piece in request.stream():
             body += piece
             if len(body) > MAX_FORM_BYTES:
-                return self.error(request, 413, f"a form may have {MAX_FORM_BYTES:,} bytes; write a shorter note")
+                return self.error(request, 413, f"a form has at most {MAX_FORM_BYTES:,} bytes; write a shorter note")
         form = dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
         host, origin = request.headers.get("host", ""), request.headers.get("origin")
         if not self.guard.is_own_form(host, origin, form.get("token", "")):
@@ -233,7 +233,7 @@ class Responses:
 
 
 def path_number(text: str) -> int:
-    """Return the number in the path of an address, `text`; raises NoSuchPage if it is none."""
+    """Return the number `text` in the path of an address; raise NoSuchPage if it is not a number."""
     if not (text.isdecimal() and len(text) <= 12):
         raise NoSuchPage("there is no page at this address; predicates, entities and rules have numbers here")
     return int(text)
@@ -260,7 +260,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind(address)
-        found.listen()  # from now on, a browser waits for its answer instead of being refused
+        found.listen()  # from now on, a browser waits instead of being refused
     except OSError as error:
         found.close()
         if error.errno == errno.EADDRINUSE:

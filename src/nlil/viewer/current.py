@@ -1,4 +1,4 @@
-"""The pages of a run as it is now: other processes may give verdicts on its rules, or replace it."""
+"""The data of the current run: other processes may store verdicts on its rules, or replace it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .page_data import PageData
 
 
 class CurrentPages:
-    """Call it for the data of pages that fit the run folder as it is.
+    """Returns the page data for the current state of the run folder when called.
 
     Args:
-        data: The run as it was opened.
-        reopen: Reads the run again once it is replaced; None: it goes on being shown as it was opened.
+        data: The opened run.
+        reopen: Reads the run again after it was replaced; None: the opened run is shown until the end.
     """
 
     def __init__(self, data: PageData, reopen: Callable[[], PageData] | None = None) -> None:
@@ -26,7 +26,7 @@ class CurrentPages:
         self._run, self._verdicts = self._stamps()
 
     def __call__(self) -> PageData:
-        """Raises RunError if the run is gone or cannot be read."""
+        """Return the current data. Raises RunError if the run is gone or cannot be read."""
         if self._stamps() != (self._run, self._verdicts):
             with self._lock:
                 self._follow()
@@ -40,7 +40,7 @@ class CurrentPages:
         path = self.data.run.path
         run, verdicts = read_whole(path, self._stamps)
         if run != self._run and self.reopen is not None:
-            gc.unfreeze()  # the old run was not to be scanned for garbage; now it is some
+            gc.unfreeze()  # the old run was excluded from garbage collection; it is garbage now
             self.data = self.reopen()
             gc.collect()
             gc.freeze()
