@@ -81,7 +81,7 @@ def exclusion_lines(rules: RuleSet, targets: Iterable[Predicate]) -> list[str]:
     from ..logic.labels import Labels
 
     by_target = {target: [e for e in rules.exclusions if e.target == target] for target in targets}
-    return [exclusion_line(target, mine, Labels.of(rules)) for target, mine in by_target.items() if mine]
+    return [exclusion_line(target, found, Labels.of(rules)) for target, found in by_target.items() if found]
 
 
 def exclusion_line(target: Predicate, exclusions: Sequence[Exclusion], labels: Labels) -> str:

@@ -129,11 +129,11 @@ def chosen_rules(learned: Learned, target: str | None, criteria: dict[str, Any])
     """Return the rules of a `target` (None: of all) that fit the `criteria` (`matching_rows`), in reading order."""
     from ..kernel.constructs import matching_rows
 
-    mine = learned if target is None else learned.for_target(target)
+    chosen = learned if target is None else learned.for_target(target)
     if any(criteria.values()):
-        rows = matching_rows(mine.rules, **criteria)
-        mine = mine.over(mine.rules.take(rows), rows)
-    return mine.best_first()
+        rows = matching_rows(chosen.rules, **criteria)
+        chosen = chosen.over(chosen.rules.take(rows), rows)
+    return chosen.best_first()
 
 
 def show_cards(

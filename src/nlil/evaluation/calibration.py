@@ -91,9 +91,9 @@ def cross_fitted(candidates: Candidates, calibration: Calibration, seed: int = 0
     half = np.random.default_rng(seed).permutation(int(number.max(initial=-1)) + 1)[number] % 2 == 0
     result = candidates.score.copy()
     for arity in calibration.maps:
-        mine = candidates.arity == arity
-        for one in (mine & half, mine & ~half):
-            other = mine & ~one
+        same_arity = candidates.arity == arity
+        for one in (same_arity & half, same_arity & ~half):
+            other = same_arity & ~one
             if other.any():
                 result[one] = fit_map(candidates.score[other], candidates.is_true[other])(candidates.score[one])
     return result

@@ -356,14 +356,14 @@ class _Rules:
         ]
 
         def run(space: ScoreSpace, task: tuple[int, Longs]) -> tuple[np.ndarray, ...]:
-            g, mine = task
+            g, at = task
             plan, rules = self.groups[g].plan, np.flatnonzero(~self.short[g])
-            size, ends, used = np.zeros(len(mine) * len(rules), np.int64), np.zeros(2**12, np.int64), -1
+            size, ends, used = np.zeros(len(at) * len(rules), np.int64), np.zeros(2**12, np.int64), -1
             while used < 0 or used > len(ends):
                 ends = np.zeros(max(2 * used, len(ends)), np.int64)
-                used = _collect(cpu.graph, space.walk, plan, rules, query[mine], size, ends)
+                used = _collect(cpu.graph, space.walk, plan, rules, query[at], size, ends)
             of_rule = plan.chain_evidence[rules], plan.chain_length[rules] == 1
-            return np.repeat(mine, len(rules)), size, *(np.tile(column, len(mine)) for column in of_rule), ends[:used]
+            return np.repeat(at, len(rules)), size, *(np.tile(column, len(at)) for column in of_rule), ends[:used]
 
         none = np.zeros(0, np.int64)
         return tuple(np.concatenate(column) for column in zip((none,) * 5, *cpu.pool.map_here(run, tasks)))

@@ -161,8 +161,8 @@ def binary_figures(ranks: Ranks, facts: Facts, kb: KnowledgeBase) -> Part:
     predicate = facts.predicate[ranks.fact]
     by_predicate = {}
     for p in np.unique(predicate):
-        mine = predicate == p
-        by_predicate[str(kb.predicates[p])] = {**rank_figures(ranks, mine), "num_queries": int(mine.sum())}
+        rows = predicate == p
+        by_predicate[str(kb.predicates[p])] = {**rank_figures(ranks, rows), "num_queries": int(rows.sum())}
     return rank_figures(ranks), by_predicate, len(ranks.fact)
 
 
@@ -170,8 +170,8 @@ def class_figures(rank: Doubles, facts: Facts, kb: KnowledgeBase) -> Part:
     """Return the figures of class `facts` from the realistic `rank` of each, from any scorer."""
     by_predicate = {}
     for p in np.unique(facts.predicate):
-        mine = facts.predicate == p
-        by_predicate[str(kb.predicates[p])] = {**recall_figures(rank[mine]), "num_queries": int(mine.sum())}
+        rows = facts.predicate == p
+        by_predicate[str(kb.predicates[p])] = {**recall_figures(rank[rows]), "num_queries": int(rows.sum())}
     return recall_figures(rank, has_relation(kb)[facts.subject]), by_predicate, len(facts)
 
 

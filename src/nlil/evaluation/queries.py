@@ -45,8 +45,8 @@ class Answers:
     @classmethod
     def of(cls, facts: Facts, target: int, direction: int, num_entities: int) -> Answers:
         """Collect the answers among `facts` for a target, in one direction of query, by entity below `num_entities`."""
-        mine = facts.of(target)
-        ends = (mine.subject, mine.object)
+        found = facts.of(target)
+        ends = (found.subject, found.object)
         known, answer = ends[direction], ends[1 - direction]
         pairs = np.unique(known.astype(np.int64) * num_entities + answer)
         return cls(offsets(pairs // num_entities, num_entities), (pairs % num_entities).astype(np.int32))
@@ -72,8 +72,8 @@ def known_answers(graph: Graph, more: Facts, target: int, direction: int, query:
 
 def answers_among(facts: Facts, target: int, direction: int, query: Ids) -> tuple[Longs, Ids]:
     """Return (pointer, answer): the answers of each query among `facts`; other arguments as in `known_answers`."""
-    mine = facts.of(target)
-    ends = (mine.subject, mine.object)
+    known = facts.of(target)
+    ends = (known.subject, known.object)
     order = np.argsort(ends[direction], kind="stable")
     given = ends[direction][order]
     first, last = np.searchsorted(given, query), np.searchsorted(given, query, side="right")

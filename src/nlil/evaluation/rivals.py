@@ -42,12 +42,12 @@ def rival_answers(ranker: Ranker, target: int, direction: int, facts: Facts, kno
     graph_of = ranker.kb.graph_of
 
     def best(_: int, i: int, total: Longs) -> tuple[int, int, int]:
-        a, mine = int(query[i]), int(total[answer[i]])
+        a, own = int(query[i]), int(total[answer[i]])
         total[answers.to(a)] = NO_RIVAL
         if graph_of is not None:
             total[graph_of != graph_of[a]] = NO_RIVAL
         rival = int(total.argmax())
-        return mine, rival if total[rival] >= 0 else NO_RIVAL, max(int(total[rival]), 0)
+        return own, rival if total[rival] >= 0 else NO_RIVAL, max(int(total[rival]), 0)
 
     (found,) = ranker.each([TargetQueries(target, direction, query, answer)], best)
     return Rivals(*np.array(found, np.int64).reshape(-1, 3).T)

@@ -41,8 +41,8 @@ class Labelled:
 
     def of(self, predicate: int) -> Labelled:
         """Return the rows of one predicate."""
-        mine = self.predicate == predicate
-        return Labelled(self.predicate[mine], self.score[mine], self.is_true[mine])
+        rows = self.predicate == predicate
+        return Labelled(self.predicate[rows], self.score[rows], self.is_true[rows])
 
 
 def classify_triples(
@@ -69,8 +69,8 @@ def classify_triples(
     if chosen is not None:
         everywhere = best_cut(chosen.score, chosen.is_true)
         for p in np.unique(judged.predicate):
-            mine = chosen.of(int(p))
-            thresholds[int(p)] = best_cut(mine.score, mine.is_true) if len(mine.score) else everywhere
+            own = chosen.of(int(p))
+            thresholds[int(p)] = best_cut(own.score, own.is_true) if len(own.score) else everywhere
         values["accuracy"] = _accuracy(judged, thresholds)
     elif split != "valid":
         notes.append(
@@ -78,10 +78,10 @@ def classify_triples(
         )
     per_predicate = {}
     for p in np.unique(judged.predicate):
-        mine = judged.of(int(p))
-        figures = {"auc": area_under_roc(mine.score, mine.is_true)} if 0 < mine.is_true.mean() < 1 else {}
+        own = judged.of(int(p))
+        figures = {"auc": area_under_roc(own.score, own.is_true)} if 0 < own.is_true.mean() < 1 else {}
         if thresholds:
-            figures["accuracy"] = _accuracy(mine, thresholds)
+            figures["accuracy"] = _accuracy(own, thresholds)
         per_predicate[str(kb.predicates[p])] = figures
     return Classified(values, per_predicate, notes)
 

@@ -228,8 +228,8 @@ def grouped(
     """
     members: list[list[int]] = []
     rests_on: list[frozenset[object]] = []
-    for place, mine in enumerate(ways):
-        keys = mine.keys
+    for place, own in enumerate(ways):
+        keys = own.keys
         joined = next((i for i, facts in enumerate(rests_on) if _is_inside(keys, facts)), None)
         if joined is None:
             members.append([place])

@@ -155,8 +155,8 @@ class CandidateEvidence:
         def one(space: ScoreSpace, i: int) -> None:
             a, q = int(query[i]), direction * len(query) + i
             _score(graph, plan, a, ranker.top, kind, extra[i], space, self.total[q], self.strongest[q])
-            mine = slice(graph.pointer[a], graph.pointer[a + 1])
-            self.allowed[q, graph.neighbour[mine][plan.excluded[graph.code[mine]]]] = False
+            edges = slice(graph.pointer[a], graph.pointer[a + 1])
+            self.allowed[q, graph.neighbour[edges][plan.excluded[graph.code[edges]]]] = False
 
         ranker.pool.map_here(one, range(len(query)))
 
@@ -171,8 +171,8 @@ class CandidateEvidence:
     def _allowed(self, ahead: Fires, back: Fires) -> Fires:
         query = np.concatenate((ahead.query, back.query + len(self.known[0])))
         candidate, power = (np.concatenate(pair) for pair in zip(ahead[1:], back[1:]))
-        mine = self.allowed[query, candidate]
-        return Fires(query[mine], candidate[mine], power[mine])
+        allowed = self.allowed[query, candidate]
+        return Fires(query[allowed], candidate[allowed], power[allowed])
 
     def add(self, fires: Fires) -> None:
         """Add the evidence of one more rule, which `fires` there."""

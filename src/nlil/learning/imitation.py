@@ -130,9 +130,9 @@ def formula_fidelity(
         return ()
     holds = formulas_hold(found, world, tested.entities, config.threads, config.memory)
     said = []
-    for one, mine in zip(found, holds.T):
+    for one, covered in zip(found, holds.T):
         is_member = tested.says(kb.predicate_id(one.rule.target))
-        support, size, members = int((mine & is_member).sum()), int(mine.sum()), int(is_member.sum())
+        support, size, members = int((covered & is_member).sum()), int(covered.sum()), int(is_member.sum())
         said.append(
             {
                 "class": one.rule.target.name,

@@ -392,8 +392,8 @@ class Fit:
                 if stop():
                     notes += (NO_FOLD,)
                     break
-            mine = [counted, self._recounted(trained, part.kb)] if len(trained) else [counted]
-            own = self._rule_set(mine, part.kb, part.facts + self.given)
+            sets = [counted, self._recounted(trained, part.kb)] if len(trained) else [counted]
+            own = self._rule_set(sets, part.kb, part.facts + self.given)
             folds.append(Fold(part.kb, own, part.facts, part.facts + self.given))
             num_held_out += len(part.facts)
         if num_held_out:

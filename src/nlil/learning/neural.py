@@ -155,8 +155,8 @@ def unexplained(counted: RuleSet, targets: Ids, most: int) -> Ids:
 
 def hint_of(counted: RuleSet, target: int, num_codes: int) -> np.ndarray:
     """Return the share of each of `num_codes` step codes in the best `counted` rules of `target`, by confidence."""
-    mine = np.flatnonzero((counted.head == target) & ~counted.is_program)
-    best = mine[np.argsort(-counted.weights[mine], kind="stable")[:HINT_RULES]]
+    rows = np.flatnonzero((counted.head == target) & ~counted.is_program)
+    best = rows[np.argsort(-counted.weights[rows], kind="stable")[:HINT_RULES]]
     steps = counted.bodies.lines.steps[counted.line[best]].astype(np.int64)
     weight = np.broadcast_to(counted.weights[best][:, None], steps.shape)
     real = steps != NO_STEP

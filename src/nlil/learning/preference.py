@@ -39,8 +39,8 @@ def preferred(rules: RuleSet, targets: Ids, most: int, first_explains: bool = Fa
     order = rules.order()
     keep: list[int] = []
     for target in targets:
-        mine = order[rules.head[order] == target]
-        by_f1 = mine[np.argsort(-f1[mine], kind="stable")].tolist()
+        rows = order[rules.head[order] == target]
+        by_f1 = rows[np.argsort(-f1[rows], kind="stable")].tolist()
         if first_explains and rules.predicates[target].arity == 1 and by_f1:
             by_f1.insert(0, min(by_f1))
         keep += list(dict.fromkeys(by_f1))[:most]

@@ -128,13 +128,13 @@ def attended(
         linked: whether only statements between X and Y count, as in training.
         num_graphs: the number of graphs of the data.
     """
-    mine = {
+    named = {
         name.removeprefix(f"{target}|"): array
         for name, array in attentions.items()
         if name.startswith(f"{target}|")
     }  # fmt: skip
-    space = Space.of_arrays(rules.predicates.index(target), target.arity, mine)
-    return _Names(mine, space, rules, linked, num_graphs).attended(target)
+    space = Space.of_arrays(rules.predicates.index(target), target.arity, named)
+    return _Names(named, space, rules, linked, num_graphs).attended(target)
 
 
 class _Names:

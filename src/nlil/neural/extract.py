@@ -293,8 +293,8 @@ def best_chains(
     found: list[dict[Chain, float]] = []
     for first in range(0, members, piece):
         part = slice(first, first + piece)
-        mine = _Tables(*(table[target[part]] for table in tables))
-        found += _different(*_best_lines(mine, is_filter, shape, attentions[part], k, longest, positive), k)
+        own = _Tables(*(table[target[part]] for table in tables))
+        found += _different(*_best_lines(own, is_filter, shape, attentions[part], k, longest, positive), k)
     return found
 
 
@@ -400,12 +400,12 @@ def _different(score: Tensor, chains: Tensor, k: int) -> list[dict[Chain, float]
     """Return the first k distinct chains of each member."""
     found = []
     for lines, scores in zip(chains.tolist(), score.tolist()):
-        mine: dict[Chain, float] = {}
+        distinct: dict[Chain, float] = {}
         for line, p in zip(lines, scores):
-            if p == NEVER or len(mine) == k:
+            if p == NEVER or len(distinct) == k:
                 break
-            mine.setdefault(tuple(code for code in line if code != PADDING), p)
-        found.append(mine)
+            distinct.setdefault(tuple(code for code in line if code != PADDING), p)
+        found.append(distinct)
     return found
 
 

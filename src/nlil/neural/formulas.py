@@ -60,7 +60,7 @@ def train_formulas(
         seeds: one for each group.
     """
     said = train_disjunctions(values, labels, allowed, replace(config, device="cpu"), seeds)
-    return [list(dict.fromkeys(part for formula in mine for part in formula)) for mine in said]
+    return [list(dict.fromkeys(part for formula in disjunction for part in formula)) for disjunction in said]
 
 
 def train_disjunctions(

@@ -236,11 +236,11 @@ def _columns(facts: Facts) -> tuple[Longs, Longs]:
 
 def blocks(queries: list[Queries], batch: int | None = None) -> list[Queries]:
     """Return the `queries` of G targets as blocks of at most `batch` queries each, padded; None: as one block."""
-    longest = max((len(mine) for mine in queries), default=0)
+    longest = max((len(own) for own in queries), default=0)
     count = max(1, -(-longest // batch)) if batch else 1
     result = []
     for first in range(count):
-        parts = [mine[first::count] for mine in queries]
+        parts = [own[first::count] for own in queries]
         width = -(-max(1, *map(len, parts)) // ALIGNED) * ALIGNED
 
         def grid(column: str, empty: int, parts: list[Queries] = parts, width: int = width) -> np.ndarray:

@@ -271,7 +271,7 @@ class Group:
         wide = config.beam > 1 and (trainer.epoch in self.beams or trainer.done)
         # The restarts of each target whose most probable rules are read.
         promising = np.sort(trainer.order()[:, :BEAM_RESTARTS], 1) if wide else np.zeros((len(self.spaces), 0), int)
-        members = [g * config.restarts + restart for g, mine in enumerate(promising.tolist()) for restart in mine]
+        members = [g * config.restarts + restart for g, chosen in enumerate(promising.tolist()) for restart in chosen]
         chains: dict[int, dict[Chain, float]] = {}
         with torch.no_grad():
             attentions = trainer.stack.attentions(trainer.temperature(trainer.epoch))

@@ -97,11 +97,11 @@ def count_candidates(
             break
         scored = judge.scored(rules[: config.neural_candidates])
         if config.select:
-            mine = select(judge, scored, config.min_support, config.min_confidence, parts.get(target))
+            selected = select(judge, scored, config.min_support, config.min_confidence, parts.get(target))
         else:
-            mine = _supported(scored, config.min_support, config.min_confidence)
-        progress("exact statistics", done, len(others), str(mine[0].rule) if mine else "")
-        kept += mine
+            selected = _supported(scored, config.min_support, config.min_confidence)
+        progress("exact statistics", done, len(others), str(selected[0].rule) if selected else "")
+        kept += selected
     return RuleSet.join([count_chains(kb, chains, config, progress, stop), RuleSet.of(kb, kept)])
 
 
@@ -132,14 +132,14 @@ def count_chains(
     task = Task.of(kb.crisp, Graph.of(kb.crisp), targets, settings, progress)
     parts = [RuleSet.empty(kb)]
     for length in sorted({len(body) for bodies in proposed.values() for body in bodies}):
-        mine = [[body for body in proposed[t] if len(body) == length] for t in targets.tolist()]
-        bodies = sorted({body for found in mine for body in found})
+        own = [[body for body in proposed[t] if len(body) == length] for t in targets.tolist()]
+        bodies = sorted({body for found in own for body in found})
         steps = np.array(bodies, np.int32)
         pool = workers(partial(ChainCounter, task, length), config.threads, config.memory)
         most = config.neural_candidates if length < LONG_STEPS else max(1, config.neural_candidates // 4)
-        if max(map(len, mine)) > most:
+        if max(map(len, own)) > most:
             row = {body: i for i, body in enumerate(bodies)}
-            rows = [np.array([row[body] for body in found], np.int64) for found in mine]
+            rows = [np.array([row[body] for body in found], np.int64) for found in own]
             told = estimates(pool, task, steps, f"estimate chains of length {length}", stop)
             guessed = np.zeros((len(steps), len(targets)), np.float32)
             guessed[told.body, told.target] = told.confidence
@@ -157,8 +157,8 @@ def count_chains(
 def _promising(guessed: Floats, rows: list[Longs], most: int) -> Longs:
     """Return the bodies among the `most` rows with the best estimate of at least one target."""
     best = []
-    for position, mine in enumerate(rows):
-        best.append(mine[np.argsort(-guessed[mine, position], kind="stable")[:most]])
+    for position, own in enumerate(rows):
+        best.append(own[np.argsort(-guessed[own, position], kind="stable")[:most]])
     return np.unique(np.concatenate(best))
 
 

@@ -253,7 +253,7 @@ class Trainer:
             return False
         ready &= (self._rule_losses().cpu().numpy() < SOLVED_LOSS).reshape(-1, restarts)
         return all(
-            any(self.accepts(self, g * restarts + int(r)) for r in np.flatnonzero(mine)) for g, mine in enumerate(ready)
+            any(self.accepts(self, g * restarts + int(r)) for r in np.flatnonzero(row)) for g, row in enumerate(ready)
         )
 
     # checkpoints ----------------------------------------------------------------------------------

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Mask
+from ..data.arrays import Longs, Mask
 from ..progress import Stop
 from .candidates import PLAIN, Language
 from .clause import Clause
 from .invention import inventions
-from .noise import least_description
 from .search import INFINITE, MAX_TRIED, MORE_TRIED, Found, Search
 from .task import Program, Task, holds
 
@@ -21,6 +22,8 @@ STAGES = (
     Language(distinct=True, constants=True, numbers=True, negation=True),
 )
 """The constructs of bodies, the plainest first."""
+MAX_ROUGH_CANDIDATES = 4_000
+"""Limit of the clauses that a program with errors is chosen from."""
 ROUGH = 0.7
 """With noise, a program with errors must need at most this share of the description length of a correct one."""
 
@@ -141,3 +144,67 @@ def judged(task: Task, clauses: tuple[Clause, ...], is_least: bool, num_tried: i
     missed = task.positives[~before]
     rows = [tuple(map(tuple, part.tolist())) for part in (missed, wrong)]
     return Program((*own, *definitions), (*adds, *(0 for _ in definitions)), rows[0], rows[1], is_least, num_tried)
+
+
+# noise: the least description length, literals plus wrong answers -----------------------------------------
+
+
+class Rough(NamedTuple):
+    """A program with wrong answers: its `clauses`, and its `length`: their cost plus the number of wrong answers."""
+
+    clauses: tuple[Clause, ...]
+    length: int
+
+
+def least_description(task: Task, nodes: Sequence[tuple[Clause, Mask]]) -> Rough | None:
+    """Return the program with the least description length found; None if the empty one is shortest.
+
+    `nodes` are clauses with the examples that each covers. A clause is added, removed or exchanged as long as that
+    shortens the description.
+    """
+    num = len(task.positives)
+    gains = [(int(m[:num].sum()) - int(m[num:].sum()) - c.cost, -c.cost, -i) for i, (c, m) in enumerate(nodes)]
+    order = sorted((i for i, gain in enumerate(gains) if gain[0] > 0), key=lambda i: gains[i], reverse=True)
+    order = order[:MAX_ROUGH_CANDIDATES]
+    if not order:
+        return None
+    masks = np.array([nodes[i][1] for i in order])
+    costs = np.array([nodes[i][0].cost for i in order])
+    sign = np.where(np.arange(masks.shape[1]) < num, 1, -1)
+    chosen = _improved(masks, costs, sign, task.bias.max_clauses)
+    if not chosen:
+        return None
+    length = num + _length(masks, costs, sign, chosen)
+    return Rough(tuple(nodes[order[i]][0] for i in chosen), length)
+
+
+def _improved(masks: Mask, costs: Longs, sign: Longs, most: int) -> list[int]:
+    """Add the clause that shortens the description most, until none does; then try to remove or exchange each."""
+    chosen: list[int] = []
+    while True:
+        grown = _added(masks, costs, sign, chosen, most)
+        for one in list(grown):
+            rest = [i for i in grown if i != one]
+            other = _added(masks, costs, sign, rest, most)
+            if _length(masks, costs, sign, other) < _length(masks, costs, sign, grown):
+                grown = other
+        if grown == chosen:
+            return chosen
+        chosen = grown
+
+
+def _added(masks: Mask, costs: Longs, sign: Longs, chosen: list[int], most: int) -> list[int]:
+    """Add clauses greedily, as long as one shortens the description and there are fewer than `most`."""
+    chosen = list(chosen)
+    while len(chosen) < most:
+        gain = (masks & ~masks[chosen].any(axis=0)) @ sign - costs
+        best = int(gain.argmax())
+        if gain[best] <= 0:
+            break
+        chosen.append(best)
+    return chosen
+
+
+def _length(masks: Mask, costs: Longs, sign: Longs, chosen: list[int]) -> int:
+    """Return the cost of the chosen clauses, minus the positive and plus the negative examples that they cover."""
+    return int(costs[chosen].sum()) - int(sign[masks[chosen].any(axis=0)].sum())

@@ -248,5 +248,5 @@ def facts_task(
 
 
 def _rows(facts: Facts, predicate: int, arity: int) -> Rows:
-    mine = facts.of(predicate)
-    return np.column_stack((mine.subject, mine.object)[:arity]).astype(np.int64)
+    chosen = facts.of(predicate)
+    return np.column_stack((chosen.subject, chosen.object)[:arity]).astype(np.int64)

@@ -86,8 +86,8 @@ class Size(NamedTuple):
         near = int(np.minimum(degree[facts.subject], degree[facts.object]).sum())
         walked, heads, targets = 0, 0, np.unique(facts.predicate)
         for target in targets.tolist():
-            mine = facts.of(target)
-            for node, other in ((mine.subject, mine.object), (mine.object, mine.subject)):
+            own = facts.of(target)
+            for node, other in ((own.subject, own.object), (own.object, own.subject)):
                 order = np.argsort(node, kind="stable")
                 first = np.flatnonzero(np.diff(node[order], prepend=-1))
                 enough = np.diff(first, append=len(node)) >= min_support

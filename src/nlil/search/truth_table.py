@@ -133,10 +133,10 @@ class StatementTable:
 
         `chain_pairs` has the pairs of each chain.
         """
-        n, mine = kb.num_entities, kb.facts.of(target)
-        pairs = np.stack((mine.subject, mine.object)).astype(np.int64)
+        n, target_facts = kb.num_entities, kb.facts.of(target)
+        pairs = np.stack((target_facts.subject, target_facts.object)).astype(np.int64)
         place = np.full(n * n, -1, np.int32)
-        place[pairs[0] * n + pairs[1]] = -2 - np.arange(len(mine))
+        place[pairs[0] * n + pairs[1]] = -2 - np.arange(len(target_facts))
         kept: list[int] = []
         rows_of, size = [], 0
         for row, chain in enumerate(steps.tolist()):
@@ -148,7 +148,7 @@ class StatementTable:
             size += len(new)
             kept.append(row)
             rows_of.append(place[keys])
-        facts, others = np.zeros((len(mine), len(kept)), np.uint8), np.zeros((size, len(kept)), np.uint8)
+        facts, others = np.zeros((len(target_facts), len(kept)), np.uint8), np.zeros((size, len(kept)), np.uint8)
         for column, rows in enumerate(rows_of):
             facts[-2 - rows[rows < 0], column] = 1
             others[rows[rows >= 0], column] = 1

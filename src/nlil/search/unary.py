@@ -179,10 +179,10 @@ def unary_rules(
         body_keys, body_counts = _merge(body_keys, body_counts, found, count)
         owner = np.repeat(entities[begin : begin + len(pointer) - 1], np.diff(pointer))
         for t, member in enumerate(members):
-            mine = np.bincount(place[member[owner]], minlength=len(found))
-            some = np.flatnonzero(mine)
+            counts = np.bincount(place[member[owner]], minlength=len(found))
+            some = np.flatnonzero(counts)
             pair_keys = np.concatenate((pair_keys, found[some] * len(targets) + t))
-            pair_counts = np.concatenate((pair_counts, mine[some]))
+            pair_counts = np.concatenate((pair_counts, counts[some]))
     if options.is_late:
         # Counts over a part of the entities are not exact, so nothing is returned.
         pair_keys, pair_counts = none, none

@@ -173,12 +173,12 @@ def _share(low: int, high: int, i: int, rule: Ids, kind_row: Longs, share: np.nd
 
     This depends on its kind and on the number of stronger rules of that kind.
     """
-    mine, place = kind_row[rule[i]], 0
+    own, place = kind_row[rule[i]], 0
     for j in range(low, high):
-        if kind_row[rule[j]] == mine:
+        if kind_row[rule[j]] == own:
             stronger = strength[rule[j]] > strength[rule[i]] or (strength[rule[j]] == strength[rule[i]] and j < i)
             place += stronger
-    return share[mine, place] if place < share.shape[1] else 0.0
+    return share[own, place] if place < share.shape[1] else 0.0
 
 
 def _formulas(surveyed: Surveyed, cover: Choice) -> Choice:

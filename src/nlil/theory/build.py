@@ -243,10 +243,10 @@ class _Work:
         """Return the facts that rules of a binary target are tried on, and which of them judge."""
         random, most = np.random.default_rng((self.seed, 8, target)), self._most_facts
         tried = self.kb.crisp.facts.of(target).drawn(most, random)
-        mine = np.sort(random.permutation(np.flatnonzero(self.valid.predicate == target))[:most])
-        weight = min(MOST_WEIGHT, len(tried) / max(len(mine), 1))
-        judges = np.concatenate((np.zeros(len(tried), bool), self.is_judge[mine]))
-        return Sample(target, tried, self.valid[mine], weight), judges
+        rows = np.sort(random.permutation(np.flatnonzero(self.valid.predicate == target))[:most])
+        weight = min(MOST_WEIGHT, len(tried) / max(len(rows), 1))
+        judges = np.concatenate((np.zeros(len(tried), bool), self.is_judge[rows]))
+        return Sample(target, tried, self.valid[rows], weight), judges
 
     @property
     def _most_facts(self) -> int:
@@ -361,10 +361,10 @@ def considered(pool: RuleSet, num_predicates: int) -> Longs:
     ends = np.searchsorted(pool.head[order], np.arange(num_predicates + 1))
     parts = [np.zeros(0, np.int64)]
     for low, high in pairwise(ends.tolist()):
-        mine = order[low:high]
-        mine = mine[worth[mine] > 0]
-        best = np.lexsort((mine, -worth[mine]))[:CONSIDERED]
-        parts.append(mine[best])
+        candidates = order[low:high]
+        candidates = candidates[worth[candidates] > 0]
+        best = np.lexsort((candidates, -worth[candidates]))[:CONSIDERED]
+        parts.append(candidates[best])
     return np.sort(np.concatenate(parts))
 
 
@@ -388,24 +388,24 @@ def _columns(
     names = ("rows", "place", "explained", "backs_up", "tried", "family_row", "family")
     parts: list[dict[str, np.ndarray]] = [dict.fromkeys(names, none) | {"gain": np.zeros(0)}]
     count, num_own = 0, 0
-    for target, mine in zip(targets, choices):
-        of_target, size = rows[ranker.rows_of(target)], len(mine.rule)
-        with_own = np.concatenate((of_target, pool_size + num_own + np.arange(len(mine.own))))
-        related = np.setdiff1d(np.flatnonzero(mine.family >= 0), mine.rule)
+    for target, choice in zip(targets, choices):
+        of_target, size = rows[ranker.rows_of(target)], len(choice.rule)
+        with_own = np.concatenate((of_target, pool_size + num_own + np.arange(len(choice.own))))
+        related = np.setdiff1d(np.flatnonzero(choice.family >= 0), choice.rule)
         parts.append(
             {
-                "rows": with_own[mine.rule],
+                "rows": with_own[choice.rule],
                 "place": np.arange(size),
-                "gain": mine.gain,
-                "explained": mine.explained,
-                "backs_up": mine.backs_up,
-                "tried": np.full(size, mine.num_facts),
+                "gain": choice.gain,
+                "explained": choice.explained,
+                "backs_up": choice.backs_up,
+                "tried": np.full(size, choice.num_facts),
                 "family_row": of_target[related],
-                "family": mine.family[related] + count,
+                "family": choice.family[related] + count,
             }
         )
         count += size
-        num_own += len(mine.own)
+        num_own += len(choice.own)
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
@@ -481,15 +481,15 @@ def chosen_authors(scores: Mapping[str, Doubles], target: Ids, names: Sequence[s
         names: the names of the targets.
     """
 
-    def best(mine: Mask, beside: str) -> str:
-        gains = {name: (score - scores[beside])[mine] for name, score in scores.items()}
+    def best(rows: Mask, beside: str) -> str:
+        gains = {name: (score - scores[beside])[rows] for name, score in scores.items()}
         clear = [name for name, gain in gains.items() if AUTHOR_GATE.passes(gain)]
         return max(clear, key=lambda name: gains[name].mean(), default=beside)
 
     everywhere = best(np.ones(len(target), bool), "cover")
     found = dict.fromkeys(names, everywhere)
     for t in np.unique(target).tolist():
-        mine = target == t
-        if np.count_nonzero(mine) >= AUTHOR_GATE.least_facts:
-            found[names[t]] = best(mine, everywhere)
+        rows = target == t
+        if np.count_nonzero(rows) >= AUTHOR_GATE.least_facts:
+            found[names[t]] = best(rows, everywhere)
     return found

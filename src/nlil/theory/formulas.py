@@ -90,8 +90,8 @@ def sharpen(
     said = train_formulas(values, labels, np.stack(allowed), TRAINING, seeds)
     return [
         Sharpened(r, tuple((int(statements[k]), sign) for k, sign in literals))
-        for r, mine in zip(groups, said)
-        for literals in mine
+        for r, found in zip(groups, said)
+        for literals in found
     ]
 
 

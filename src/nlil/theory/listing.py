@@ -127,7 +127,7 @@ def target_theories(
     found = []
     for target in dict.fromkeys(head.tolist()):
         predicate = pool.predicates[target]
-        mine = [
+        chosen = [
             TheoryRule(
                 number=n,
                 row=int(theory.rows[n]),
@@ -141,10 +141,10 @@ def target_theories(
             )
             for n in numbers[head == target].tolist()
         ]
-        exclusions = [e for e in pool.exclusions if e.target == predicate][: max(theory.size, len(mine))]
+        exclusions = [e for e in pool.exclusions if e.target == predicate][: max(theory.size, len(chosen))]
         scores = theory.scores.get(str(predicate))
         size, author = int(of_pool[target]), theory.authors.get(str(predicate))
-        found.append(TargetTheory(predicate, tuple(mine), tuple(exclusions), size, scores, author))
+        found.append(TargetTheory(predicate, tuple(chosen), tuple(exclusions), size, scores, author))
     return found
 
 
@@ -169,8 +169,8 @@ def with_rank_gains(
         begin = end
         if theory.predicate.arity == 2 and theory.predicate in kb.predicates:
             values = _reciprocal_ranks(rules.take(own), kb, theory.predicate, threads, memory)
-            mine = [replace(rule, ranks=float(gain)) for rule, gain in zip(theory.rules, np.diff(values))]
-            theory = replace(theory, rules=tuple(mine))
+            ranked = [replace(rule, ranks=float(gain)) for rule, gain in zip(theory.rules, np.diff(values))]
+            theory = replace(theory, rules=tuple(ranked))
         found.append(theory)
     return found
 

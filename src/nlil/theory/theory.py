@@ -92,8 +92,8 @@ class Theory:
             rules = pool.take(self.rows).compact()
         else:
             place = np.argsort(np.concatenate((np.flatnonzero(~is_own), np.flatnonzero(is_own))))
-            mine = self.own.take(self.rows[is_own] - len(pool))
-            rules = RuleSet.join([pool.take(self.rows[~is_own]).compact(), mine]).take(place).compact()
+            own = self.own.take(self.rows[is_own] - len(pool))
+            rules = RuleSet.join([pool.take(self.rows[~is_own]).compact(), own]).take(place).compact()
         if self.weight is None:
             return rules
         return replace(rules, weight=np.where(np.isnan(self.weight), rules.weights, self.weight).astype(np.float32))

@@ -12,6 +12,7 @@ import ipaddress
 import json
 import secrets
 import socket
+import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,9 +29,11 @@ from starlette.exceptions import HTTPException
 from .. import __version__
 from ..errors import ConfigError, NlilError, RunError, UnknownName
 from ..kernel.threads import one_torch_thread
+from ..learning.changing import MARKER, read_whole, stamp
+from ..learning.feedback import load_feedback
+from ..learning.run import FEEDBACK
 from ..report.page import FOLDER as REPORT_FOLDER
 from ..report.page import templates
-from .current import CurrentPages
 from .fact_pages import FACT_PAGES
 from .page_data import PageData
 from .pages import PAGES, Maker, NoSuchPage, Page, Parameters, judge
@@ -149,6 +152,45 @@ def application(data: PageData, guard: Guard, reopen: Callable[[], PageData] | N
         return response
 
     return app
+
+
+class CurrentPages:
+    """Returns the page data for the current state of the run folder when called.
+
+    Args:
+        data: The opened run.
+        reopen: Reads the run again after it was replaced; None: the opened run is shown until the end.
+    """
+
+    def __init__(self, data: PageData, reopen: Callable[[], PageData] | None = None) -> None:
+        self.data, self.reopen = data, reopen
+        self._lock = threading.Lock()
+        self._run, self._verdicts = self._stamps()
+
+    def __call__(self) -> PageData:
+        """Return the current data. Raises RunError if the run is gone or cannot be read."""
+        if self._stamps() != (self._run, self._verdicts):
+            with self._lock:
+                self._follow()
+        return self.data
+
+    def _stamps(self) -> tuple[object, object]:
+        path = self.data.run.path
+        return stamp(path, [MARKER]), stamp(path, [FEEDBACK])
+
+    def _follow(self) -> None:
+        path = self.data.run.path
+        run, verdicts = read_whole(path, self._stamps)
+        if run != self._run and self.reopen is not None:
+            gc.unfreeze()  # the old run was excluded from garbage collection; it is garbage now
+            self.data = self.reopen()
+            gc.collect()
+            gc.freeze()
+        elif verdicts != self._verdicts:
+            feedback = load_feedback(path)
+            with self.data.lock:
+                self.data.use_feedback(feedback)
+        self._run, self._verdicts = run, verdicts
 
 
 class Responses:

@@ -241,26 +241,26 @@ def theory_part(data: PageData, number: int) -> tuple[Document | None, dict[str,
         data: Of the run.
         number: The predicate id.
     """
-    mine = data.theories_of([number]).get(number)
-    if mine is None or data.theory is None:
+    theory = data.theories_of([number]).get(number)
+    if theory is None or data.theory is None:
         return None, {}
-    scores = mine.scores
+    scores = theory.scores
     document = {
-        **(theory_summary(mine, data.labels) or {}),
+        **(theory_summary(theory, data.labels) or {}),
         "rules": [
             {**document, **what_it_adds(data, rule)}
-            for document, rule in zip(rule_documents(data, [rule.row for rule in mine.rules]), mine.rules)
+            for document, rule in zip(rule_documents(data, [rule.row for rule in theory.rules]), theory.rules)
         ],
-        "exclusions": [str(e) for e in mine.exclusions],
-        "never_with": [step_text(e.step, data.labels.predicate) for e in mine.exclusions],
-        "author": mine.author,
-        "authorship": mine.authorship,
+        "exclusions": [str(e) for e in theory.exclusions],
+        "never_with": [step_text(e.step, data.labels.predicate) for e in theory.exclusions],
+        "author": theory.author,
+        "authorship": theory.authorship,
         "breaks_ties_by_frequency": data.theory.aggregation.by_frequency,
-        "ties": ties_sentence(data.theory, [mine.predicate]),
+        "ties": ties_sentence(data.theory, [theory.predicate]),
         "pool_mrr": None if scores is None else scores.pool,
         "curve": [] if scores is None else [{"size": one.size, "mrr": one.mrr} for one in scores.sizes],
     }
-    drawn = target_chart(data.theory, mine)
+    drawn = target_chart(data.theory, theory)
     return document, {} if drawn is None else {"sizes": drawn}
 
 
