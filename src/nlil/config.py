@@ -64,13 +64,13 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "epochs": 40,
         "fresh": 5,
         "score_rate": 0.2,
-        "generator": "free",  # the Transformer says as good formulas of classes, in twice the time
+        "generator": "free",  # the Transformer finds equally good formulas, in twice the time
     },
 }
 
 
 def machine_memory(groups: Path = Path("/sys/fs/cgroup")) -> int:
-    """Return the bytes of memory that the machine has, or the container: the control group that `groups` describes."""
+    """Return the memory of the machine or of its container in bytes; `groups` is the folder of control groups."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")] if hasattr(os, "sysconf") else []
     for name in ("memory.max", "memory/memory.limit_in_bytes"):
         try:
@@ -81,7 +81,7 @@ def machine_memory(groups: Path = Path("/sys/fs/cgroup")) -> int:
 
 
 def default_memory(available: int) -> int:
-    """Return the budget if none is given, of the bytes `available`: the same on most machines, so the rules are too.
+    """Return the default memory budget, given the bytes `available`: the same on most machines, and so are the rules.
 
     >>> default_memory(64 * 2**30) // 2**20, default_memory(2 * 2**30) // 2**20
     (4096, 1024)

@@ -16,8 +16,8 @@ from nlil.search.anchored import HeadCounter, Heads, body_sizes
 from nlil.search.chains import one_step_chains
 from nlil.search.count import count_rules
 from nlil.search.options import CountOptions, Task
-from nlil.search.room import ROW, Needs, Room
 from nlil.search.tensors import HELD_BYTES, TensorCounter, has_room, num_two_steps
+from nlil.search.top_rules import ROW, Thresholds, TopRules
 from nlil.search.two_steps import two_step_chains
 from property.test_counting import bases
 
@@ -25,8 +25,8 @@ from property.test_counting import bases
 def all_anchored(graph: Graph, code: int, options: CountOptions, budget: int = 2**20) -> np.ndarray:
     """The rows of the compiled loops for one step."""
     counter = HeadCounter(graph, body_sizes(graph))
-    room = Room(Needs(options.min_support, options.min_confidence, 0), 2**40)
-    rows = counter.rows(Heads.of(graph, code), room, budget)
+    best = TopRules(Thresholds(options.min_support, options.min_confidence, 0), 2**40)
+    rows = counter.rows(Heads.of(graph, code), best, budget)
     return np.concatenate([np.zeros((ROW, 0), np.int64), *rows], axis=1)
 
 

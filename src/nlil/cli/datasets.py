@@ -9,13 +9,13 @@ from .session import Session
 def datasets(session: Session, action: str = "list", name: str | None = None, *, clear: bool = False) -> None:
     """List the data sets that are known by name, download one, or show the cache of large sources.
 
-    Facts that take longer than about a second to read are read once and kept in the folder that NLIL_CACHE names, else
-    in the user's cache folder; later commands map them into memory. A source that has changed is read again.
+    Facts that take longer than about a second to read are stored in the folder of NLIL_CACHE, or else in the user's
+    cache folder; later commands map them into memory. A source that has changed is read again.
 
     Args:
         session: The common options.
         action ([list|get|cache]): What to do.
-        name ([NAME]): The data set to download, or to clear: its name or its path.
+        name ([NAME]): The data set to download, or to remove from the cache: its name or its path.
         clear: With cache: remove the data set from the cache; without a name, all of them.
     """
     match action, name, clear:
@@ -63,7 +63,7 @@ def get(session: Session, name: str) -> None:
 
 
 def show_cache(session: Session) -> None:
-    """Show what is kept of large sources."""
+    """Show the cached data sets."""
     from dataclasses import asdict
     from datetime import datetime
 
@@ -81,7 +81,7 @@ def show_cache(session: Session) -> None:
 
 
 def clear_cache(session: Session, name: str | None) -> None:
-    """Remove what is kept of the set `name`, or of all if it is None."""
+    """Remove the data set `name` from the cache, or all if it is None."""
     from ..datasets.cache import clear_cached
 
     removed = clear_cached(name)
@@ -91,5 +91,5 @@ def clear_cache(session: Session, name: str | None) -> None:
 
 
 def megabytes(size: int) -> str:
-    """Return a `size` in bytes as people say it."""
+    """Return a `size` in bytes as readable text."""
     return f"{size / 1e6:,.1f} MB"

@@ -35,7 +35,7 @@ SHOWN_TARGETS = 6
 SHOWN_MISSING = 10
 SHOWN_DISAGREEMENTS = 8
 SHOWN_FORMULAS = 10
-STOPPING = "stopping: what was found so far is being written; another Ctrl-C ends at once, without it"
+STOPPING = "stopping: writing the results so far; another Ctrl-C ends at once, without them"
 
 
 def learn(
@@ -169,7 +169,7 @@ def unfinished(session: Session, checkpoint: Checkpoint, again: str) -> Iterator
         yield
     except BaseException as error:
         others = [path.name for path in run.iterdir() if path != checkpoint.folder and path.name not in OWN]
-        if isinstance(error, ClusterError):  # the work was right and can go on, here or there
+        if isinstance(error, ClusterError):  # the work so far is valid and can be continued anywhere
             session.warn(f"{run} is unfinished; continue it, with or without --cluster, with: {again}")
         elif checkpoint.is_empty and (not others or "run.json" in others):
             checkpoint.clear()
@@ -255,8 +255,8 @@ class Interruption(Event):
 def interruptible(stop: Stop, answer: Callable[[], None]) -> Iterator[Interruption]:
     """Let the first signal of ENDING end the search through `stop` and keep its results; a second one ends the program.
 
-    Python calls a signal handler only between two of its own instructions, and a sort of a large array is one of them.
-    So a thread is told of the signal too, and calls `answer` at once.
+    Python runs a signal handler only between two bytecode instructions, and sorting a large array is a single one. So a
+    thread is notified of the signal too, and calls `answer` at once.
     """
     interrupted, count, first = Interruption(), 0, Lock()
 
@@ -467,7 +467,7 @@ def fidelity_views(fidelity: Fidelity, rules: RuleSet) -> list[Any]:
         names_of = ("precision", "recall", "f1")
         labels, some = Labels.of(rules), fidelity.formulas[:SHOWN_FORMULAS]
         rows = [(labels.short_rule(parse_rule(row["formula"])), *(row[name] for name in names_of)) for row in some]
-        shown = f"one formula for each class, where the classifier says so: {len(rows)} of {len(fidelity.formulas)}"
+        shown = f"one formula for each class of the classifier: {len(rows)} of {len(fidelity.formulas)}"
         views.append(table(("formula", *names_of), rows, shown, names_of))
     if not fidelity.pairs:
         return [*views, Text("rules and classifier agree on every object")]

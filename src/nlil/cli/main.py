@@ -17,7 +17,7 @@ USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 """ClickException; typer bundles click under varying names, so it is found through a class that inherits from it."""
 
 MMAP_THRESHOLD, LARGE_ARRAY = -3, 4 * 2**20
-"""The number of that parameter of mallopt, and from how many bytes on an array is mapped on its own."""
+"""The number of the parameter M_MMAP_THRESHOLD of mallopt, and the least bytes of an array with its own mapping."""
 
 COMMANDS: Mapping[str, str] = {
     name: name
@@ -118,9 +118,9 @@ def usage_sentence(error: BaseException) -> str:
 
 
 def return_memory() -> None:
-    """Tell the C library to hand freed arrays back to the system, so that --memory is not used up by free memory.
+    """Make the C library return freed arrays to the system, so that free memory does not count against --memory.
 
-    Otherwise glibc keeps arrays of up to 32 MB once some were freed: of 1.1 GB after counting a million facts, half.
+    Otherwise glibc keeps freed arrays of up to 32 MB: half of 1.1 GB after counting a million facts.
     """
     import ctypes
 

@@ -27,8 +27,8 @@ def plan(
     Args:
         session: The common options.
         data ([DATA]): The data to learn from.
-        facts (N): Without data: a generated graph of so many facts, such as 1e9.
-        nodes (M): Simulate so many machines.
+        facts (N): Without data: a generated graph of this many facts, such as 1e9.
+        nodes (M): Simulate this many machines.
         cores (N): Cores of each machine; default: those of this one.
         settings (--set KEY=VALUE): A setting such as constants=off.
     """

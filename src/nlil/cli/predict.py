@@ -59,7 +59,7 @@ def answer_all(session: Session, predictor: Predictor, queries: Path, out: Path,
 
     listed = [(number, text.strip()) for number, text in lines(queries)]
     if not listed:
-        raise ConfigError(f"{queries}: no queries, expected one a line such as uncle(alice, ?)")
+        raise ConfigError(f"{queries}: no queries, expected one per line, such as uncle(alice, ?)")
     written = 0
     with replacing(out) as temporary, temporary.open("w", encoding="utf-8") as stream, session.progress() as progress:
         stream.write("query\trank\tentity\tscore\tknown\tprobability\n")

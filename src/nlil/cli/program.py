@@ -1,6 +1,7 @@
 """nlil program DATA
 
-`task` is what to learn and from what, `target` the name of its predicate; `found` is the program, `report` its figures.
+`task` has the target, the examples and the background; `target` is the name of its predicate; `found` is the program,
+`report` its figures.
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ def program(
 ) -> None:
     """Find one small logic program that covers all positive examples and no negative one.
 
-    DATA is a folder with bk.pl, exs.pl and perhaps bias.pl, or any other data: its facts of the target are the positive
-    examples, given negatives the negative ones. Without negatives the world is closed. With noise, the program of least
-    description length.
+    DATA is a folder with bk.pl, exs.pl and optionally bias.pl, or any other data: the facts of the target are the
+    positive examples, given negatives the negative ones. Without negatives, all other tuples count as negative. With
+    noise, the result is the program with the least description length.
 
     Args:
         session: The common options.
         data: Background and examples.
         target (P): The predicate to learn.
-        max_vars (N): Most variables of a clause. Default: 6, or what bias.pl says.
-        max_body (N): Most literals of a body. Default: 6, or what bias.pl says.
-        max_clauses (N): Most clauses. Default: 12, or what bias.pl says.
-        invent: Try invented predicates, also where a program without them was found.
+        max_vars (N): Most variables of a clause. Default: that of bias.pl, or 6.
+        max_body (N): Most literals of a body. Default: that of bias.pl, or 6.
+        max_clauses (N): Most clauses. Default: that of bias.pl, or 12.
+        invent: Try invented predicates even if a program without them was found.
         out (RUN): Write the program to this run folder, for the commands that read one.
         force: Replace RUN.
         time_limit (TIME): Stop the search after e.g. 60s.
@@ -100,7 +101,7 @@ def save(session: Session, data: str, task: Task, report: dict[str, Any], out: P
 
 
 def views(task: Task, found: Program, report: dict[str, Any]) -> list[Any]:
-    """Return the program for people: its text, a table of its clauses, test figures, and what it leaves undone."""
+    """Return the program for people: its text, a table of its clauses, test figures, and what it does not cover."""
     from rich.text import Text
 
     from ..logic.figures import number
@@ -113,7 +114,7 @@ def views(task: Task, found: Program, report: dict[str, Any]) -> list[Any]:
         rows = [(text, adds, clause.size) for text, adds, clause in zip(texts, found.adds, found.clauses)]
         lines.append(table(("clause", "adds", "size"), rows, None, ("adds", "size")))
     right = len(task.positives) - len(found.missed), len(task.negatives) - len(found.wrong)
-    least = ", the smallest there is within the bounds" if found.is_least else ""
+    least = ", the smallest within the bounds" if found.is_least else ""
     lines.append(
         Text(
             f"{right[0]} of {len(task.positives)} positive and {len(found.wrong)} of {len(task.negatives)} negative "

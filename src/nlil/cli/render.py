@@ -62,7 +62,7 @@ def rule_table(
 ) -> Table:
     """Return a table of the rules of `scored`; \u2260 stands for the inequalities of distinct variables.
 
-    There is a column for the `verdicts` on rules if one of these rules has one.
+    There is a column for `verdicts` if one of these rules has a verdict.
     """
     numbers = ("weight", "confidence", "PCA", "support", "body")
     rows = []
@@ -81,7 +81,7 @@ def exclusion_lines(rules: RuleSet, targets: Iterable[Predicate]) -> list[str]:
     from ..logic.labels import Labels
 
     by_target = {target: [e for e in rules.exclusions if e.target == target] for target in targets}
-    return [exclusion_line(target, mine, Labels.of(rules)) for target, mine in by_target.items() if mine]
+    return [exclusion_line(target, found, Labels.of(rules)) for target, found in by_target.items() if found]
 
 
 def exclusion_line(target: Predicate, exclusions: Sequence[Exclusion], labels: Labels) -> str:

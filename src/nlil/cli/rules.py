@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FORMATS = ("text", *LANGUAGES, "json")
 DEFAULT_TOP = 20
 DEFAULT_FORMULAS = 10
-THEORY_HINT = "Rules of theories come first: nlil theory RUN shows what each adds, and how many rules say the same."
+THEORY_HINT = "Rules of theories come first: nlil theory RUN shows what each adds, and how many rules it represents."
 
 
 def rules(
@@ -129,11 +129,11 @@ def chosen_rules(learned: Learned, target: str | None, criteria: dict[str, Any])
     """Return the rules of a `target` (None: of all) that fit the `criteria` (`matching_rows`), in reading order."""
     from ..kernel.constructs import matching_rows
 
-    mine = learned if target is None else learned.for_target(target)
+    chosen = learned if target is None else learned.for_target(target)
     if any(criteria.values()):
-        rows = matching_rows(mine.rules, **criteria)
-        mine = mine.over(mine.rules.take(rows), rows)
-    return mine.best_first()
+        rows = matching_rows(chosen.rules, **criteria)
+        chosen = chosen.over(chosen.rules.take(rows), rows)
+    return chosen.best_first()
 
 
 def show_cards(
@@ -189,7 +189,7 @@ def show_formulas(session: Session, opened: OpenedRun, target: str | None, count
     ]
     text = (
         f"{len(found):,} of {len(targets):,} classes, the most frequent first. The class is that of every object for "
-        "which one of the bodies holds; variables take different entities. Counted on the facts learned from."
+        "which one of the bodies holds; variables stand for different entities. Counted on the training facts."
     )
     view = table(("formula", *figures), rows, right=figures)
     session.show({"num_classes": len(targets), "formulas": document}, view, text)

@@ -68,7 +68,7 @@ class Session:
 
     @property
     def reading(self) -> dict[str, Any]:
-        """How data is read, as far as this call says so."""
+        """The options of this call for reading data."""
         given = {"columns": self.columns, "encoding": self.encoding}
         return {key: value for key, value in given.items() if value is not None}
 
@@ -118,9 +118,9 @@ class Session:
 
     @contextmanager
     def workers(self, cluster: str | None, threads: int) -> Iterator[Callable[[], tuple[str, ...]]]:
-        """Run the work of this block on the `cluster` that was named, or on `threads` here.
+        """Run the work of this block on the `cluster`, or on `threads` of this machine.
 
-        Yields what says, as notes, which nodes have worked.
+        Yields a function that returns notes on the nodes that have worked.
         """
         from ..kernel.cluster import cluster as connected
 
@@ -165,18 +165,18 @@ def write_text(text: str) -> None:
 
 
 ASCII = {"≠": "!=", "…": "...", "→": "->", "±": "+-", "─": "-", "│": "|", "–": "-", "—": "-", "×": "x"}
-"""What is written for a character of ours that the encoding of stdout lacks."""
+"""Replacements for characters of our own output that the encoding of stdout lacks."""
 
 
 def readable_escape(error: UnicodeError) -> tuple[str, int]:
-    """Say a character that stdout cannot encode in others: a handler of `error` for `codecs.register_error`."""
+    """Replace a character that stdout cannot encode: a handler of `error` for `codecs.register_error`."""
     assert isinstance(error, UnicodeEncodeError)
     lost = error.object[error.start : error.end]
     return "".join(ASCII.get(c) or c.encode("ascii", "backslashreplace").decode() for c in lost), error.end
 
 
 def never_fail_to_print() -> None:
-    """Let stdout and stderr take any text: pipes may be in Latin-1, and names may hold halves of characters."""
+    """Make stdout and stderr accept any text: pipes may be Latin-1, and names may contain lone surrogates."""
     codecs.register_error("nlil", readable_escape)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -234,7 +234,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Written:
-    """Annotates the path of a file that the command writes: whether it can be is found out before any work."""
+    """Annotates the path of a file that the command writes; whether it is writable is checked before any work."""
 
 
 def check_file(path: Path) -> None:
@@ -282,7 +282,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def warnings_as_notes(session: Session) -> Iterator[None]:
-    """Print our own warnings as notes of the `session`, each once; those of other packages stay as they are."""
+    """Print our own warnings as notes of the `session`, each once; warnings of other packages are not changed."""
     said: set[str] = set()
     with warnings.catch_warnings():
         usual = warnings.showwarning

@@ -23,7 +23,7 @@ def split(
         session: The common options.
         data: The data to divide; the facts of all its splits are put together first.
         out (FOLDER): The folder to write: train.tsv, valid.tsv, test.tsv.
-        by (WAY): random: a share of the facts, where every entity and every predicate keeps a training fact; entity:
+        by (WAY): random: a share of the facts, while every entity and every predicate keeps a training fact; entity:
             all facts of a share of the subjects.
         valid (SHARE): The share of validation facts.
         test (SHARE): The share of test facts.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SHOWN_FAMILY = 20
 COLUMNS_MEAN = (
     "adds: facts that no earlier rule explains; backs up: facts that one does; "
-    "say the same: similar rules that it stands for"
+    "say the same: similar rules that it represents"
 )
 
 
@@ -57,7 +57,7 @@ def theory(
         target (P): The theory of this predicate. Default: one line for each predicate.
         size (K): Most rules per predicate. Default: as learned.
         keep: The fewest rules that keep this share of the pool's score on validation facts.
-        family (N): Show the rules that say the same as rule N of the target.
+        family (N): Show the rules that rule N of the target represents.
         format: One of FORMATS.
         leave_out: Leave out rules that the language cannot express.
     """
@@ -190,7 +190,7 @@ def target_view(theories: Sequence[TargetTheory], labels: Labels) -> list[Any]:
 def show_family(
     session: Session, pool: RuleSet, theory: Theory, numbers: Longs, target: str | None, number: int
 ) -> None:
-    """Show the rules that rule `number` of the theory of a `target` stands for.
+    """Show the rules that rule `number` of the theory of a `target` represents.
 
     `numbers` are the positions of the theory's rules as shown.
     """

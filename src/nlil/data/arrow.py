@@ -66,7 +66,7 @@ def to_numpy(column: pa.Array | pa.ChunkedArray, null: Any = None) -> np.ndarray
 def integers(table: pa.Table, name: str, low: int, high: int, dtype: Any = None) -> np.ndarray:
     """Return the column `name` of `table` as numbers of `dtype` (None: its own type); nothing about it is trusted.
 
-    ValueError unless it is there, and holds whole numbers from `low` to `high` and no gaps.
+    Raises ValueError unless it exists and has whole numbers from `low` to `high`, without gaps.
     """
     column = _one_column(table, name)
     if not pa.types.is_integer(column.type) or column.null_count:
@@ -80,7 +80,7 @@ def integers(table: pa.Table, name: str, low: int, high: int, dtype: Any = None)
 def numbers(table: pa.Table, name: str, allow_nan: bool = False) -> np.ndarray:
     """Return the column `name` of `table` as float64.
 
-    ValueError unless it holds finite numbers, or nan if `allow_nan`.
+    Raises ValueError unless all are finite, or nan if `allow_nan`.
     """
     column = _one_column(table, name)
     if not pa.types.is_floating(column.type) or column.null_count:
@@ -92,7 +92,7 @@ def numbers(table: pa.Table, name: str, allow_nan: bool = False) -> np.ndarray:
 
 
 def booleans(table: pa.Table, name: str) -> np.ndarray:
-    """Return the column `name` of `table` as truth values; ValueError unless it holds those and no gaps."""
+    """Return the column `name` of `table` as truth values; raise ValueError for other values or gaps."""
     column = _one_column(table, name)
     if not pa.types.is_boolean(column.type) or column.null_count:
         raise ValueError(f"{name}: expected true or false without gaps, got {column.type}")
@@ -102,7 +102,7 @@ def booleans(table: pa.Table, name: str) -> np.ndarray:
 def strings(table: pa.Table, name: str, has_gaps: bool = False) -> pa.Array:
     """Return the column `name` of `table` as large strings.
 
-    ValueError unless it holds valid UTF-8, with gaps if `has_gaps`.
+    Raises ValueError unless it is valid UTF-8; gaps are allowed if `has_gaps`.
     """
     column = _one_column(table, name)
     kinds = (pa.types.is_string, pa.types.is_large_string, *([pa.types.is_null] if has_gaps else []))

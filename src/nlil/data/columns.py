@@ -1,12 +1,12 @@
-"""Which column of a table is the subject, the predicate, the object: as the user says, else by their names.
+"""Which column of a table is the subject, the predicate, the object: as given by the user, else by name.
 
     subject=source,predicate=type,object=target     by name
-    subject=1,predicate=3,object=2                  by place, from 1
+    subject=1,predicate=3,object=2                  by position, from 1
     weight=score,split=fold,label=title             further roles; an empty value leaves a column out
 
-Names that are recognised: subject/object, s/p/o, head/tail, h/r/t, source/target, from/to, start/end (also as Neo4j
-writes them: `:START_ID(Person)`, `:TYPE`), and for one argument entity, node, id. A table of pairs without a predicate
-column has one predicate, the name of its file.
+Recognised names are subject/object, s/p/o, head/tail, h/r/t, source/target, from/to, start/end (also as Neo4j writes
+them: `:START_ID(Person)`, `:TYPE`), and for unary facts entity, node, id. A table of pairs without a predicate column
+has one predicate, the name of its file.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ENDS = (
 ENTITIES = ("entity", "node", "subject", "id")
 PREDICATES = ("predicate", "relation", "relationship", "relation_type", "edge_type", "rel", "type", "property", "edge")
 CLASSES = (*PREDICATES, "class", "label", "labels")
-"""What names the predicate of a fact of one argument."""
+"""Column names for the predicate of a unary fact."""
 FURTHER = {
     "weight": ("weight", "probability"),
     "split": ("split",),
@@ -44,22 +44,22 @@ FURTHER = {
     "object_label": ("object_label", "tail_label", "target_label"),
     "predicate_label": ("predicate_label", "relation_label"),
 }
-"""Roles that a recognised table may have besides, and the names of their columns."""
+"""Optional roles of a recognised table, and the names of their columns."""
 NEO4J_LABELS = ":LABEL"
 EXAMPLE = "subject=1,predicate=2,object=3"
 ADVICE = f"name the columns, for example --columns {EXAMPLE}"
 
 Given = Mapping[str, str]
-"""Role -> the name of its column, or its place; empty: leave it out."""
+"""Role -> the name of its column, or its position; empty: leave it out."""
 
 
 @dataclass(frozen=True)
 class Layout:
     """Which column, from 0, has which role (`place`), of a table with `width` columns.
 
-    `predicate` is that of every row where no column names one; `many`: a predicate may be several, separated by `;`, as
-    Neo4j writes the labels of a node. `has_header`: the names were in the first line. `note`
-    says what was taken for what, empty if that follows from the positions.
+    `predicate` is that of every row if there is no predicate column; with `many`, a field may have several predicates,
+    separated by `;`, as Neo4j writes the labels of a node. `has_header` says whether the names were in the first line.
+    `note` says how the columns were read; empty if by position.
     """
 
     place: Mapping[str, int]
@@ -71,7 +71,7 @@ class Layout:
 
 
 POSITIONAL = Layout({"subject": 0, "predicate": 1, "object": 2, "weight": 3}, 4)
-"""Without names; a row may have fewer columns."""
+"""The layout without names; a row may have fewer columns."""
 
 
 def parse_columns(given: str | Mapping[str, Any] | None) -> Given:
@@ -109,7 +109,7 @@ def find_layout(names: Sequence[str], given: Given, table: str) -> Layout:
 
     Args:
         names: the first line, or the names of the columns.
-        given: what the user says.
+        given: the columns given by the user.
         table: the name of the table, for the predicate of pairs; empty: pairs are refused.
     """
     known = _recognised([_plain(name) for name in names])
@@ -160,7 +160,7 @@ def _place(column: str, names: Sequence[str]) -> tuple[int, bool]:
 
 
 def _plain(name: str) -> str:
-    """Return a name in lower case, and what Neo4j writes as the plain role: `personId:ID(Person)` is id."""
+    """Return a name in lower case, and a Neo4j column as its plain role: `personId:ID(Person)` is id."""
     bare = re.sub(r"\([^)]*\)$", "", name.strip(' "#')).lower()
     if match := re.fullmatch(r".*:(id|start_id|end_id|label|type)", bare):
         return match[1]
@@ -168,7 +168,7 @@ def _plain(name: str) -> str:
 
 
 def _recognised(names: Sequence[str]) -> dict[str, int]:
-    """Return role -> column of the roles that the `names` show; empty if they are no header."""
+    """Return role -> column for recognised `names`; empty if they are not a header."""
 
     def first(some: Sequence[str], taken: Sequence[int] = ()) -> int | None:
         return next((names.index(name) for name in some if name in names and names.index(name) not in taken), None)

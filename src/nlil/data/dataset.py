@@ -63,7 +63,7 @@ class DataOptions:
 
     @property
     def is_told(self) -> bool:
-        """Whether the user has said how to read files."""
+        """Whether the user has specified how to read files."""
         return bool(self.columns) or self.encoding != UTF8
 
     @property

@@ -186,7 +186,7 @@ def read_delimited(path: Path, columns: Given | None = None, encoding: str = UTF
 
     Args:
         path: the file.
-        columns: which column has which role, as far as the user says so.
+        columns: role -> column, as given by the user.
         encoding: of the text.
     """
     layout: Layout | None = None

@@ -109,8 +109,8 @@ class Facts:
 
     def isin(self, other: Facts) -> Mask:
         """Return which of these facts are among the `other` facts."""
-        mine, theirs = fact_keys(self, other)
-        return np.isin(mine, theirs)
+        own, theirs = fact_keys(self, other)
+        return np.isin(own, theirs)
 
     def __add__(self, other: Facts) -> Facts:
         return Facts.join([self, other])

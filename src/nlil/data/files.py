@@ -26,7 +26,7 @@ UTF8 = "utf-8"
 UTF8_BOM = b"\xef\xbb\xbf"
 BLOCK_BYTES = 1 << 23
 UNFINISHED = ".part"
-"""How the name of a file ends that is being written."""
+"""Suffix of a file that is being written."""
 
 
 def ending(path: Path) -> str:
@@ -182,7 +182,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def _temporary_file(path: Path) -> tuple[Path, int]:
-    """Return a new file next to `path`, and a handle that shows that its process is at work: it holds the lock."""
+    """Return a new file next to `path`, and a handle that holds its lock while the process is working."""
     prefix = f".{path.name}."
     for left in path.parent.glob(f"{glob.escape(prefix)}*{UNFINISHED}"):
         _remove_abandoned(left)
@@ -190,7 +190,7 @@ def _temporary_file(path: Path) -> tuple[Path, int]:
         handle, name = tempfile.mkstemp(UNFINISHED, prefix, path.parent)
         if take(handle) and is_at(handle, Path(name)):
             return Path(name), handle
-        os.close(handle)  # another process took it for abandoned before we had its lock
+        os.close(handle)  # another process removed it as abandoned before we had its lock
 
 
 def _remove_abandoned(file: Path) -> None:
@@ -204,7 +204,7 @@ def _remove_abandoned(file: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk, as far as the system can say so."""
+    """Wait until a file, or the entries of a folder, are on the disk, if the system supports this."""
     with suppress(OSError):
         handle = os.open(path, os.O_RDONLY)
         try:

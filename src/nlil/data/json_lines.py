@@ -23,14 +23,14 @@ def read_json_lines(path: Path, columns: Given | None = None, encoding: str = UT
 
     Args:
         path: the file.
-        columns: which key has which role, as far as the user says so.
+        columns: role -> key, as given by the user.
         encoding: of the text.
     """
     layout: Layout | None = None
     names: list[str] = []
     notes: tuple[str, ...] = ()
-    for some in batched(lines(path, encoding)):
-        records = [_record(text, path, number) for number, text in some]
+    for batch in batched(lines(path, encoding)):
+        records = [_record(text, path, number) for number, text in batch]
         is_first = layout is None
         if layout is None:
             names = list(dict.fromkeys(key for record in records for key in record))
@@ -44,13 +44,13 @@ def read_json_lines(path: Path, columns: Given | None = None, encoding: str = UT
         optional = layout.place.get("object")
         chosen = [
             [_text(record.get(name), path, number, i == optional) for i, name in enumerate(names)]
-            for record, (number, _) in zip(records, some, strict=True)
+            for record, (number, _) in zip(records, batch, strict=True)
         ]
         fields = pa.array([text for row in chosen for text in row], pa.large_string())
-        numbers = np.asarray([number for number, _ in some])
-        start = np.arange(len(some)) * len(names)
-        shown = pa.array([text for _, text in some], pa.large_string())
-        rows = Rows(path, ",", shown, numbers, fields, start, np.full(len(some), len(names)))
+        numbers = np.asarray([number for number, _ in batch])
+        start = np.arange(len(batch)) * len(names)
+        shown = pa.array([text for _, text in batch], pa.large_string())
+        rows = Rows(path, ",", shown, numbers, fields, start, np.full(len(batch), len(names)))
         facts = row_facts(rows, layout, notes)
         yield from with_doubt(facts, layout, path.name) if is_first and not columns else facts
 

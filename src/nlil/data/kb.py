@@ -176,7 +176,7 @@ class KnowledgeBase:
             raise UnknownName("predicate", predicate.name, names, hint) from None
 
     def entity_id(self, name: str) -> int:
-        """Return the id of the entity with this `name`, else with this label. Raises UnknownName if it is not clear."""
+        """Return the id of the entity with this `name`, else with this label. Raises UnknownName if it is ambiguous."""
         found = self.entities.find(name)
         if found is not None:
             return found
@@ -326,7 +326,7 @@ class KnowledgeBase:
 
 
 def _by_label(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return label -> names, whatever the case of its letters."""
+    """Return label -> names, ignoring case."""
     found: dict[str, list[str]] = {}
     for name, label in pairs:
         found.setdefault(label.casefold(), []).append(name)

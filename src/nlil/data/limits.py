@@ -1,6 +1,6 @@
-"""Limits of what readers accept (docs/limits.md): beyond them a file is refused with one sentence.
+"""Limits of what readers accept (docs/limits.md); a file beyond them is refused with one sentence.
 
-A small file must not take much memory or time, whoever wrote it. The limits are far above what data of people has.
+A small file from an untrusted source must not take much memory or time. The limits are far above those of real data.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ MAX_COLUMNS = 1_000
 MAX_DEPTH = 64
 """Nested lists and objects of a JSON file."""
 MAX_EXPANSION = 200
-"""Bytes that one byte of a compressed file may become, on average; facts that repeat a lot become 50."""
+"""Limit of the compression ratio; very repetitive facts reach 50."""
 FREE_EXPANSION = 1 << 28
-"""So many bytes a compressed file may become in any case."""
+"""A decompressed file may always have this many bytes."""
 
 _OPEN, _CLOSE = b"[{", b"]}"
 _OTHERS = bytes(set(range(256)) - set(b'[]{}"'))
 
 
 def expanded_limit(size: int) -> int:
-    """Return how many bytes a compressed file of `size` bytes may become."""
+    """Return the limit of the decompressed bytes of a compressed file of `size` bytes."""
     return max(FREE_EXPANSION, MAX_EXPANSION * size)
 
 
@@ -42,13 +42,13 @@ def refuse_columns(number: int, path: Path) -> None:
 
 
 def refuse_long_line(size: int, path: Path, number: int) -> None:
-    """Raise DataError for a line of more than MAX_LINE bytes; `size` is the least that line `number` of `path` has."""
+    """Raise DataError for a line of more than MAX_LINE bytes; line `number` of `path` has at least `size`."""
     if size > MAX_LINE:
         raise DataError(f"expected lines of at most {MAX_LINE:,} bytes, got a longer one", path, number)
 
 
 class ExpandedStream(io.RawIOBase):
-    """The content of a compressed file; DataError once it is too long for a file of that size.
+    """The content of a compressed file; raises DataError when it exceeds the limit for a file of that size.
 
     Args:
         stream: The decompressed content.
@@ -60,7 +60,7 @@ class ExpandedStream(io.RawIOBase):
         self._left = expanded_limit(path.stat().st_size)
 
     def readable(self) -> bool:
-        """Always."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
@@ -70,15 +70,15 @@ class ExpandedStream(io.RawIOBase):
         self._left -= len(data)
         if self._left < 0:
             raise DataError(
-                f"expected a compressed file that becomes at most {MAX_EXPANSION} times as long, got more; "
-                "decompress it yourself if you trust it",
+                f"expected a compression ratio of at most {MAX_EXPANSION}, got more; decompress the file yourself if "
+                "you trust it",
                 self._path,
             )
         return len(data)
 
 
 class ShallowJson:
-    """A stream of JSON for a parser; DataError before the parser sees what is nested too deeply for it.
+    """A stream of JSON for a parser; raises DataError before the parser reads anything nested too deeply.
 
     Args:
         stream: The file.
@@ -98,7 +98,7 @@ class ShallowJson:
     def _follow(self, data: bytes) -> None:
         if b"\\" in data or self._is_escaped:
             data = self._unescaped(data)
-        pieces = data.translate(None, _OTHERS).split(b'"')  # every second one is in a text
+        pieces = data.translate(None, _OTHERS).split(b'"')  # every second piece is inside a string
         marks = np.frombuffer(b"".join(pieces[self._in_text :: 2]), np.uint8)
         if len(pieces) % 2 == 0:
             self._in_text = not self._in_text
@@ -109,7 +109,7 @@ class ShallowJson:
             self._depth = int(depths[-1])
 
     def _unescaped(self, data: bytes) -> bytes:
-        """The data without backslashes and what each of them escapes."""
+        """Return the data without backslashes and the characters that they escape."""
         if self._is_escaped:
             data = data[1:]
         self._is_escaped = (len(data) - len(data.rstrip(b"\\"))) % 2 == 1

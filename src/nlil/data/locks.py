@@ -1,4 +1,4 @@
-"""Locks between processes: a file that one process at a time holds."""
+"""Locks between processes: a file that only one process at a time can hold."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pathlib import Path
 
 try:
     import fcntl
-except ImportError:  # Windows: there two processes at one folder are not kept apart
+except ImportError:  # Windows, where folders are not protected against two processes
     fcntl = None  # type: ignore[assignment]
 
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
-"""What a file system that knows no locks answers; work goes on without one."""
+"""Errors of file systems without locks; work continues without one."""
 POLL_S = 0.01
 
 
@@ -26,27 +26,28 @@ class FileLocked(Exception):
 
 @contextmanager
 def locked(file: Path, wait_s: float = 0.0) -> Iterator[None]:
-    """Only one process at a time is inside; FileLocked in any other after `wait_s`. The `file` lasts as the block does.
+    """Hold the lock `file` inside this block; raise FileLocked if another process holds it for `wait_s` seconds.
 
-    The system lets go of a lock when its process ends, however it ends: a file that a kill leaves bars nobody.
+    The file is removed at the end. The system releases the lock when its process ends, even by a kill, so a file left
+    behind blocks nobody.
     """
     handle = None if fcntl is None else _lock(file, time.monotonic() + wait_s)
     try:
         yield
     finally:
         if handle is not None:
-            if is_at(handle, file):  # its folder may be gone, and one of another process in its place
+            if is_at(handle, file):  # the folder may have been replaced by that of another process
                 file.unlink()
             os.close(handle)
 
 
 def _lock(file: Path, deadline: float) -> int:
-    """A handle that holds the lock until it is closed."""
+    """Return a handle that holds the lock until it is closed."""
     while True:
         file.parent.mkdir(parents=True, exist_ok=True)
         try:
             handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
-        except FileNotFoundError:  # the process before us has just removed its folder
+        except FileNotFoundError:  # the previous process has just removed its folder
             continue
         try:
             taken = take(handle)
@@ -56,7 +57,7 @@ def _lock(file: Path, deadline: float) -> int:
             os.close(handle)
             raise
         holder = os.read(handle, 200).decode(errors="replace")
-        os.close(handle)  # if taken, of a file that the process before us has just removed
+        os.close(handle)  # locked elsewhere, or just removed by the previous process
         if not taken:
             if time.monotonic() >= deadline:
                 raise FileLocked(holder or "another process")
@@ -67,7 +68,7 @@ def _lock(file: Path, deadline: float) -> int:
 
 
 def take(handle: int) -> bool:
-    """Return whether the lock of an open file, `handle`, is now ours; without locks everybody has it."""
+    """Try to lock the open file `handle`; return whether it worked. Without lock support it always does."""
     if fcntl is None:
         return True
     try:

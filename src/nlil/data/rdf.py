@@ -58,7 +58,7 @@ def _name(term: Any) -> str:
 
 
 def _keep_best(labels: dict[str, tuple[int, str]], name: str, term: Any) -> None:
-    """Prefer a label without a language, then an English one, then any other; of equal ones the first."""
+    """Prefer a label without a language, then an English one, then any other; ties go to the first."""
     language = getattr(term, "language", None)
     rank = 0 if not language else 1 if language.startswith("en") else 2
     if name not in labels or rank < labels[name][0]:

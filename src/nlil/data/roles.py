@@ -1,4 +1,4 @@
-"""The columns of a table by role: their splits, their labels, and doubts about what was taken for what."""
+"""The columns of a table by role: their splits, their labels, and doubts about how they were read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SPLIT_NAMES = pa.array(list(SPLIT_OF), pa.large_string())
 EXPECTED_SPLIT = "expected train, valid or test in the split column (--columns split= leaves it out)"
 LABEL_ROLES = (("label", "subject"), ("object_label", "object"), ("predicate_label", "predicate"))
 LEAST_FACTS = 50
-"""Below this many facts, many predicates are no reason for doubt."""
+"""With fewer facts, many predicates are not suspicious."""
 
 
 def by_split(batch: Batch, split: Any) -> Iterator[Batch]:

@@ -31,8 +31,8 @@ EXPECTED_COLUMNS = "the columns (entity, predicate) or (subject, predicate, obje
 def read_parquet(path: Path, columns: Given | None = None, encoding: str = UTF8) -> Iterator[Batch]:
     """Yield the rows of the .parquet file at `path`, row group by row group.
 
-    `columns` says which column has which role, as far as the user does; the text of a Parquet file is UTF-8, whatever
-    the `encoding` of other files.
+    `columns` maps roles to columns, as given by the user; the text of a Parquet file is always UTF-8, whatever the
+    `encoding`.
     """
     import pyarrow.parquet as pq
 
@@ -99,9 +99,9 @@ def _read_parquet_table(path: Path) -> pa.Table:
 
 
 def _check_parquet(file: Any, path: Path) -> None:
-    """Raise DataError for columns that cannot be told apart, for too many of them, and for far more than `path` holds.
+    """Raise DataError for duplicate columns, for too many, and for too high a compression ratio of the file at `path`.
 
-    Runs of one value take no room in a file, but in memory.
+    Repeated values take no space in a file, but in memory.
     """
     names = file.schema_arrow.names
     refuse_columns(len(names), path)
@@ -116,7 +116,7 @@ def _check_parquet(file: Any, path: Path) -> None:
     )
     unpacked = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
     if max(unpacked, 8 * about.num_rows * len(names)) > expanded_limit(packed):
-        raise DataError(f"expected a file that becomes at most {MAX_EXPANSION} times as long, got more", path)
+        raise DataError(f"expected a compression ratio of at most {MAX_EXPANSION}, got more", path)
 
 
 def arrow_table(table: Any, expected: str) -> pa.Table:
@@ -150,7 +150,7 @@ def _refuse_unnamed(names: pa.DictionaryArray, expected: str, start: int = 0) ->
 def table_layout(names: Sequence[str], columns: Given, table: str = "") -> Layout:
     """Return which of the column `names` has which role; `table` is the name of the table, if it has one.
 
-    `columns` is what the user says. Raises DataError if the roles are not clear.
+    `columns` are those given by the user. Raises DataError if the roles are ambiguous.
 
     >>> table_layout(["tail", "relation", "head"], {}).place
     {'subject': 2, 'predicate': 1, 'object': 0}
@@ -218,7 +218,7 @@ def _required(column: Any, what: str, start: int) -> pa.DictionaryArray:
 
 
 def _strings(column: Any, start: int) -> Any:
-    """Return names as text. Whole numbers are names too, also as pandas keeps them beside missing values."""
+    """Return names as text. Whole numbers are names too, also if pandas stores them as floats."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_floating(kind) and pc.all(pc.equal(column, pc.trunc(column))).as_py() is not False:
         return column.cast(pa.int64()).cast(pa.large_string())

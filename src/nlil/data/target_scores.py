@@ -58,7 +58,7 @@ class TargetScores:
 
     @cached_property
     def top(self) -> Ids:
-        """The class with the largest share of each entity; of several the more frequent one."""
+        """The class with the largest share of each entity; ties go to the more frequent class."""
         order = np.lexsort((self.label, -self.share, self.owner))
         return self.label[order[self.pointer[:-1]]]
 

@@ -1,17 +1,16 @@
-"""Large sources are read once: what was read is kept in the cache folder, and mapped into memory from then on.
+"""The cache of large sources: they are read once, stored in the cache folder, and mapped into memory from then on.
 
     CACHE/facts/NAME-KEY.arrays    the data set (data/dataset_file.py)
-    CACHE/facts/NAME-KEY.json      where it was read from: of each file its size, times and SHA-256
+    CACHE/facts/NAME-KEY.json      its source: size, times and SHA-256 of each file
 
-Is a source still what was read? Its files must have the names and sizes they had. Where their times of modification and
-of change are the same too, that is enough: the system sets the second one whenever a file is written, renamed or
-copied, and no program can set it back. Otherwise the SHA-256 of the content decides, which takes a twentieth of the
-time of reading: a file that was only touched, or checked out again, is not read again. Times mean nothing where a file
-was written just before it was read; there the SHA-256 decides too. When the code that reads has changed, everything is
-read again.
+A cached data set is valid if the files of its source have the same names and sizes, and the same times of modification
+and of change: the system sets the latter whenever a file is written, renamed or copied, and no program can reset it. If
+the times differ, the SHA-256 of the content decides, which takes a twentieth of the time of reading, so a file that was
+only touched or checked out again is not read again. It also decides if a file was written just before it was read, when
+times are not reliable. If the code of the readers has changed, everything is read again.
 
-No process waits for another. Two that come at once both read and both write, each to a temporary name. What is kept of
-sources that are gone is removed when something else is written.
+No process waits for another. Two processes at the same time both read and both write, each to a temporary name. Cached
+data of sources that no longer exist is removed when something else is written.
 """
 
 from __future__ import annotations
@@ -35,24 +34,24 @@ from ..errors import DataError, UnknownName
 
 MIB = 1 << 20
 READ_IN_A_SECOND = {".pl": 3 * MIB, ".json": 10 * MIB, ".parquet": 10 * MIB, ".nt": 12 * MIB, ".ttl": 12 * MIB}
-"""Bytes of a file that take about a second to read, by its ending; what takes less is not worth a file."""
+"""Bytes that take about a second to read, by file ending; smaller files are not cached."""
 READ_IN_A_SECOND_ELSE = 32 * MIB
 GZIP = 5
-"""Bytes in a byte of a compressed file."""
+"""Assumed compression ratio."""
 LEAST_SECONDS = 1.0
 DOUBT_NS = 2 * 10**9
-"""A file may change again without a change of its times so long after they were set."""
+"""For this long after its times were set, a file may change again without changing them."""
 ABANDONED_S = 24 * 3600
-"""A temporary file that nobody has written to for so long is left over from a process that was killed."""
+"""An unchanged temporary file of this age was left by a killed process."""
 READING_CODE = (("data", ""), ("datasets", ""), ("scene", "readers.py"), ("scene", "collector.py"))
-"""Folders of this package, and which of their files, that decide what is read; "": all."""
+"""Folders of this package, and their files, that contain readers; "": all files."""
 
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file as it was when it was read: its `name`, its `size` in bytes, and the `sha256` of its content.
+    """The state of a file when it was read: its `name`, its `size` in bytes, and the `sha256` of its content.
 
-    `modified` is when its content was changed and `changed` when anything about it was, in nanoseconds; 0: in doubt.
+    `modified` is the time of the last change of its content, `changed` of any change, in nanoseconds; 0: unreliable.
     """
 
     name: str
@@ -63,20 +62,20 @@ class SourceFile:
 
     @classmethod
     def at(cls, path: Path) -> SourceFile:
-        """Look at the file at `path`, not into it."""
+        """Return the state of the file at `path` without its SHA-256."""
         found = path.stat()
         return cls(path.name, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
     def is_like(self, other: SourceFile) -> bool:
-        """Whether it has the name and the size of an `other`."""
+        """Return whether it has the name and the size of `other`."""
         return (self.name, self.size) == (other.name, other.size)
 
     def is_untouched(self, other: SourceFile) -> bool:
-        """Whether nothing has happened to the file since `other` was looked at; false in doubt."""
+        """Return whether the times show that the file has not changed since `other`."""
         return self.modified == other.modified != 0 and self.changed == other.changed != 0
 
     def hashed(self, path: Path, now: int) -> SourceFile:
-        """Look into the file at `path` too; times that were set just before `now` are forgotten."""
+        """Add the SHA-256 of the file at `path`; times set just before `now` are dropped as unreliable."""
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         is_settled = max(self.modified, self.changed) < now - DOUBT_NS
@@ -85,7 +84,7 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Entry:
-    """What is kept of one `source` in a `folder`; `how` it was read, where the user has said so."""
+    """The cached data of one `source` in a `folder`; `how` are the user's options for reading it."""
 
     folder: Path
     source: str
@@ -99,16 +98,16 @@ class Entry:
 
     @property
     def arrays(self) -> Path:
-        """The data set."""
+        """The file of the data set."""
         return self.stem.with_name(self.stem.name + ".arrays")
 
     @property
     def record(self) -> Path:
-        """Where it was read from."""
+        """The file that describes its source."""
         return self.stem.with_name(self.stem.name + ".json")
 
     def open(self, name: str, files: Sequence[Path]) -> Dataset | None:
-        """Return the data set, called `name`, if it was read from `files` as they are now."""
+        """Return the data set under the name `name`, if `files` have not changed since; else None."""
         from ..data.dataset_file import open_dataset
 
         try:
@@ -120,7 +119,7 @@ class Entry:
             if about != _about(now):
                 return None
         except (OSError, DataError, KeyError, TypeError, ValueError):
-            return None  # not there, or damaged: the source is there to be read
+            return None  # missing or damaged: the source will be read
         with suppress(OSError):
             if now != then:
                 self._note(now, len(dataset.kb.facts))
@@ -128,7 +127,7 @@ class Entry:
         return dataset
 
     def write(self, dataset: Dataset, files: tuple[SourceFile, ...]) -> None:
-        """Keep a `dataset` that was read from `files`."""
+        """Store a `dataset` that was read from `files`."""
         from ..data.dataset_file import write_dataset
 
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -148,7 +147,7 @@ class Entry:
 
     @staticmethod
     def _unchanged(then: Sequence[SourceFile], files: Sequence[Path]) -> tuple[SourceFile, ...] | None:
-        """The files as they are now, if they hold what they held then."""
+        """Return the current state of the files if their content is unchanged, else None."""
         clock = time.time_ns()
         now = [SourceFile.at(file) for file in files]
         if len(now) != len(then) or not all(map(SourceFile.is_like, now, then)):
@@ -158,14 +157,14 @@ class Entry:
 
 
 def cached(source: str, name: str, files: Sequence[Path], read: Callable[[], Dataset], how: str = "") -> Dataset:
-    """Return what `read` makes of `files`: from the cache, if they were read before and are worth it.
+    """Return the data set of `files`, from the cache if possible; large ones are added to the cache.
 
     Args:
-        source: Where the files are, as the cache lists it.
-        name: What the data set is called.
-        files: All files that decide what is read.
-        read: Reads them; called where the cache does not have them.
-        how: How they are read, where the user has said so.
+        source: The location of the files, as listed by the cache.
+        name: The name of the data set.
+        files: All files that determine the data set.
+        read: Reads them if the cache does not have them.
+        how: The user's options for reading.
     """
     if sum(map(seconds_to_read, files)) < LEAST_SECONDS:
         return read()
@@ -183,9 +182,9 @@ def cached(source: str, name: str, files: Sequence[Path], read: Callable[[], Dat
         entry.write(dataset, before)
     except OSError as error:
         reason = f"{error.strerror or error}"
-        note = f"{folder} cannot be written ({reason}): these facts are read anew each time; set {CACHE_VARIABLE}"
+        note = f"{folder} cannot be written ({reason}): these facts are read again each time; set {CACHE_VARIABLE}"
         return replace(dataset, notes=(*dataset.notes, note))
-    return entry.open(name, files) or dataset  # mapped, so that the arrays that were read are memory no more
+    return entry.open(name, files) or dataset  # mapped from the file, which frees the arrays just read
 
 
 def seconds_to_read(file: Path) -> float:
@@ -195,19 +194,19 @@ def seconds_to_read(file: Path) -> float:
 
 
 def facts_folder() -> Path | None:
-    """Return where facts are kept; None where there is no place for a cache."""
+    """Return the folder of cached facts, or None if there is no cache folder."""
     root = cache_folder()
     return None if root is None else root / "facts"
 
 
 def _about(files: Sequence[SourceFile]) -> dict[str, Any]:
-    """What a data set depends on, kept with it."""
+    """Return what a cached data set depends on, which is stored with it."""
     return {"files": [[file.name, file.sha256] for file in files], "code": _reading_code()}
 
 
 @cache
 def _reading_code() -> str:
-    """The SHA-256 of the code that reads."""
+    """Return the SHA-256 of the code of the readers."""
     digest = hashlib.sha256()
     for package, name in READING_CODE:
         folder = package_files("nlil").joinpath(package)
@@ -222,10 +221,10 @@ def _reading_code() -> str:
 
 @dataclass(frozen=True)
 class Cached:
-    """A data set in the cache: `name` and `source` say where it was read from, `size` is what it takes on the disk.
+    """A data set in the cache: its `name`, its `source`, and its `size` on the disk in bytes.
 
-    `facts` are its training facts; `used` is when it was last opened, in seconds since 1970. `state` is "current",
-    "changed" where the source is no longer what was read, or "gone".
+    `facts` is the number of its training facts; `used` is when it was last opened, in seconds since 1970. `state` is
+    "current", "changed" if the source has changed since, or "gone".
     """
 
     name: str
@@ -237,14 +236,14 @@ class Cached:
 
 
 def list_cached() -> tuple[Cached, ...]:
-    """Return what is in the cache, last used first."""
+    """Return the cached data sets, last used first."""
     return tuple(sorted((found for _, found in _entries()), key=lambda found: -found.used))
 
 
 def clear_cached(name: str | None = None) -> tuple[Cached, ...]:
-    """Remove the data sets that are called `name`, or were read from there, from the cache; None: all.
+    """Remove the data sets with this `name` or path from the cache (None: all); return those removed.
 
-    Returns what was removed. Raises UnknownName where there is no such set.
+    Raises UnknownName if there is no such data set.
     """
     entries = list(_entries())
     if name is not None:
@@ -257,7 +256,7 @@ def clear_cached(name: str | None = None) -> tuple[Cached, ...]:
         entry.remove()
     folder = facts_folder()
     if name is None and folder is not None and folder.is_dir():
-        for file in folder.iterdir():  # of other versions, or left over
+        for file in folder.iterdir():  # from other versions, or left over
             file.unlink(missing_ok=True)
     return tuple(found for _, found in entries)
 
@@ -273,11 +272,11 @@ def _entries() -> Iterator[tuple[Entry, Cached]]:
             name, size = Path(entry.source).name, arrays.st_size + record.stat().st_size
             yield entry, Cached(name, entry.source, content["facts"], size, arrays.st_mtime, _state(entry, files))
         except (OSError, KeyError, TypeError, ValueError):
-            continue  # half of an entry, or none of ours
+            continue  # an incomplete entry, or a foreign file
 
 
 def _tidy(folder: Path) -> None:
-    """Remove from `folder` what is kept of sources that are gone, and what killed processes have left."""
+    """Remove from `folder` the data of sources that no longer exist, and files left by killed processes."""
     with suppress(OSError):  # other processes may be doing the same
         for entry, found in _entries():
             if found.state == "gone":

@@ -1,9 +1,9 @@
-"""From scores to probabilities: how the map of `kernel.calibration` is fitted, and how far off scores are without it.
+"""From scores to probabilities: fitting the map of `kernel.calibration`, and measuring the calibration error.
 
-Predicates of one and of two arguments have a map each: their candidates differ (see `candidates.py`).
-No figure comes from a map that was fitted on what it is measured on: `cross_fitted` is for the facts of the fit itself.
+Unary and binary predicates have separate maps, since their candidates differ (see `candidates.py`). No figure is
+measured on the facts that the map was fitted on; for these there is `cross_fitted`.
 
-`probability` is what was said of each candidate; `calibration` is a fitted map, None: there is none.
+`probability` is the predicted probability of each candidate; `calibration` is a fitted map, or None.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .candidates import Candidates
 
 LEAST_CANDIDATES = 50
-"""Fewer candidates than this do not settle three parameters."""
+"""Fewer candidates are not enough to fit three parameters."""
 BINS = 15
 
 
@@ -37,12 +37,12 @@ def fit_calibration(candidates: Candidates) -> Calibration:
 def fit_map(score: Doubles, is_true: Mask, fact: Longs | None = None) -> CalibrationMap:
     """Return the map of least cross-entropy.
 
-    Targets are Platt's, a little inside 0 and 1, so that rules which never err do not claim certainty.
+    Labels are Platt's, slightly inside 0 and 1, so that rules that never fail do not claim certainty.
 
     Args:
-        score: Of each candidate.
+        score: The score of each candidate.
         is_true: Whether it is true.
-        fact: The number of the fact that it is; candidates of one fact are one observation. None: all differ.
+        fact: The number of its fact; candidates with the same fact are one observation. None: all differ.
     """
     from scipy.optimize import minimize
 
@@ -69,7 +69,7 @@ def fit_map(score: Doubles, is_true: Mask, fact: Longs | None = None) -> Calibra
 
 
 def _covariance(x: Doubles, parameters: Doubles, wanted: Doubles, fact: Longs) -> Doubles:
-    """The robust (sandwich) covariance of the parameters; one that stands at its bound is taken as given."""
+    """Return the robust (sandwich) covariance of the parameters; a parameter at its bound counts as fixed."""
     said = sigmoid(x @ parameters)
     free = np.array([*(parameters[:2] > LEAST_SLOPE), True])
     curvature = (x * (said * (1 - said))[:, None]).T @ x
@@ -82,31 +82,31 @@ def _covariance(x: Doubles, parameters: Doubles, wanted: Doubles, fact: Longs) -
 
 
 def cross_fitted(candidates: Candidates, calibration: Calibration, seed: int = 0) -> Doubles:
-    """Return what a map says about candidates that it was not fitted on.
+    """Return probabilities from maps that were not fitted on the candidates they are applied to.
 
-    `calibration` was fitted on all of these. Their facts are cut in two by chance; each half is told by maps of the
-    other. No fact is on both sides.
+    `calibration` was fitted on all `candidates`. Their facts are split at random by `seed`; each half is predicted with
+    maps fitted on the other. No fact is in both halves.
     """
     _, number = np.unique(candidates.fact, return_inverse=True)
     half = np.random.default_rng(seed).permutation(int(number.max(initial=-1)) + 1)[number] % 2 == 0
     result = candidates.score.copy()
     for arity in calibration.maps:
-        mine = candidates.arity == arity
-        for one in (mine & half, mine & ~half):
-            other = mine & ~one
+        same_arity = candidates.arity == arity
+        for one in (same_arity & half, same_arity & ~half):
+            other = same_arity & ~one
             if other.any():
                 result[one] = fit_map(candidates.score[other], candidates.is_true[other])(candidates.score[one])
     return result
 
 
-# how far off -----------------------------------------------------------------------------------------
+# calibration error -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """By bin of equal width over [0, 1], those with candidates: how many (`count`), their mean probability (`said`).
+    """For each non-empty bin of equal width over [0, 1]: the number of candidates and their mean probability (`said`).
 
-    `true` is the share of them that are true.
+    `count` is that number, `true` the share of them that are true.
     """
 
     count: np.ndarray
@@ -115,7 +115,7 @@ class Reliability:
 
 
 def reliability(probability: Doubles, is_true: Mask, bins: int = BINS) -> Reliability:
-    """Sort candidates into so many `bins` by their probability."""
+    """Group candidates into `bins` by their probability."""
     bin_of = np.minimum((probability * bins).astype(np.int64), bins - 1)
     count = np.bincount(bin_of, minlength=bins)
     there = count > 0
@@ -124,7 +124,7 @@ def reliability(probability: Doubles, is_true: Mask, bins: int = BINS) -> Reliab
 
 
 def brier_score(probability: Doubles, is_true: Mask) -> float:
-    """Return the mean squared distance between what is said and what is so: 0 is perfect, a coin's .5 gives .25."""
+    """Return the mean squared error of the probabilities: 0 is perfect, a constant .5 gives .25."""
     return float(np.mean((probability - is_true) ** 2))
 
 
@@ -137,9 +137,9 @@ def expected_calibration_error(probability: Doubles, is_true: Mask) -> float:
 def before_and_after(
     candidates: Candidates, calibration: Calibration | None, is_own_sample: bool = False
 ) -> dict[str, Doubles]:
-    """ "before": scores read as probabilities; "after": through the map, where there is one.
+    """Return the probabilities "before" (the scores themselves) and, if there is a map, "after" calibration.
 
-    `is_own_sample`: the map was fitted on these very candidates, so that "after" has to be cross-fitted.
+    If `is_own_sample`, the map was fitted on these candidates, so "after" is cross-fitted.
     """
     stages = {"before": candidates.score}
     if calibration is not None and calibration.maps:
@@ -154,10 +154,10 @@ def before_and_after(
 def calibration_figures(
     candidates: Candidates, calibration: Calibration | None, is_own_sample: bool = False
 ) -> dict[str, float | int]:
-    """Return brier_ and ece_ of `candidates`, each _before and, where there is a map, _after (see `before_and_after`).
+    """Return brier_ and ece_ of `candidates`, each _before and, if there is a map, _after (see `before_and_after`).
 
-    `is_own_sample` as there. calibration_candidates: what was counted; calibration_answers: the share of the queries'
-    answers among it.
+    `is_own_sample` as there. calibration_candidates is the number of candidates, calibration_answers the share of the
+    queries' answers among them.
     """
     if not len(candidates):
         return {}

@@ -1,15 +1,15 @@
-"""Scored candidates with their truth: the sample on which scores are compared with probabilities.
+"""Scored candidates with their truth: the sample that calibration is fitted and measured on.
 
 A query is p(s, ?) or p(?, o) of a fact of the split, "which class?" of an object of the split, or P(x) of one entity.
 
-    counted    of a p(s, ?), p(?, o) or class query the CANDIDATES best candidates that some rule reaches (a score above
-               0; of equals the smaller id); P(x) wherever some rule reaches it
-    left out   what is known through another split (the filter of ranking), and what no rule reaches
-    true       the facts of the split; anything else counts as false
-    sampled    MOST_QUERIES queries of each kind, by seed, where there are more; fewer on large bases (`affordable`)
+    counted    for p(s, ?), p(?, o) and class queries, the CANDIDATES best candidates that a rule reaches (a score above
+               0; ties go to the smaller id); for P(x), every entity that a rule reaches
+    left out   candidates known from another split (the filter of ranking), and those that no rule reaches
+    true       the facts of the split; all other candidates count as false
+    sampled    at most MOST_QUERIES queries of each kind, by seed; fewer on large bases (`affordable`)
 
-Whether a candidate counts never depends on whether it is true: an answer that no rule reaches, or that stands below the
-best, is left out as a wrong one would be. `num_answers` says how many answers the queries have.
+Whether a candidate counts never depends on its truth: an answer that no rule reaches, or that is not among the best, is
+left out like a wrong candidate. `num_answers` is the number of answers of the queries.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ CANDIDATES = 20
 MOST_QUERIES = 2_000
 
 Scored = tuple[Longs, Mask, Facts]
-"""Evidence and truth of some candidates, and the facts that they are."""
+"""Evidence and truth of candidates, and their facts."""
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
     """Row i is a candidate: its `score`, whether it `is_true`, the `arity` of its predicate, the number of its `fact`.
 
-    p(s, ?) and p(?, o) may both propose p(s, o): two rows, one fact. `num_answers` is how many answers the queries
-    have.
+    p(s, ?) and p(?, o) may both propose p(s, o): two rows, one fact. `num_answers` is the number of answers of the
+    queries.
     """
 
     score: Doubles
@@ -57,7 +57,7 @@ class Candidates:
 
     @classmethod
     def join(cls, parts: Sequence[Candidates]) -> Candidates:
-        """Return the candidates of all; equal facts of two parts are two facts."""
+        """Concatenate `parts`; equal facts of two parts count as different facts."""
         used = np.cumsum([0, *(int(part.fact.max(initial=-1)) + 1 for part in parts)])
         return cls(
             np.concatenate([part.score for part in parts]),
@@ -68,9 +68,9 @@ class Candidates:
         )
 
     def of_arity(self, arity: int) -> Candidates:
-        """Return those of predicates of this `arity`, 1 or 2."""
-        mine = self.arity == arity
-        return Candidates(self.score[mine], self.is_true[mine], self.arity[mine], self.fact[mine], self.num_answers)
+        """Return the candidates of predicates of this `arity`, 1 or 2."""
+        rows = self.arity == arity
+        return Candidates(self.score[rows], self.is_true[rows], self.arity[rows], self.fact[rows], self.num_answers)
 
 
 def scored_candidates(
@@ -89,9 +89,9 @@ def scored_candidates(
 ) -> Candidates:
     """Score the candidates of the facts of a `split`, valid or test, whose predicate is a target of the rules.
 
-    There are none for train: training facts are what rules were counted on, so their scores say nothing about facts not
-    seen. `splits` has all facts, which tell what is true. A sample that comes in several `parts` takes its part of the
-    queries from each. After a `stop` it raises Stopped. A GPU scores what it can if `device` says so.
+    There are none for train: rules were counted on training facts, so their scores say nothing about unseen facts.
+    `splits` has all facts, which determine the truth. If a sample consists of several `parts`, each takes its share of
+    the queries. `stop` raises Stopped. A GPU scores what it supports if `device` is one.
     """
     rules = bind(rules, kb).rules
     facts = splits[split]
@@ -131,7 +131,7 @@ class _Sampler:
     num_answers: int = 0
 
     def some(self, count: int) -> Longs:
-        """At most MOST_QUERIES positions below `count`, ascending; of a sample in parts, its part of them."""
+        """Return at most MOST_QUERIES positions below `count`, ascending; if there are parts, the share of one."""
         most = -(-affordable(MOST_QUERIES, self.kb.num_entities) // self.parts)
         return np.arange(count) if count <= most else np.sort(self.random.choice(count, most, replace=False))
 
@@ -211,11 +211,11 @@ class _Sampler:
             yield total[best], truth[best], _facts(classes[best], object_)
 
     def _has(self, facts: Facts, objects: Ids, classes: Ids) -> Mask:
-        """(objects, classes): is there a fact that says so?"""
+        """Return (objects, classes): whether `facts` assign the class to the object."""
         held = np.zeros((len(objects), len(classes)), bool)
-        mine = facts[np.isin(facts.subject, objects) & np.isin(facts.predicate, classes)]
+        own = facts[np.isin(facts.subject, objects) & np.isin(facts.predicate, classes)]
         order = np.argsort(classes)
-        held[np.searchsorted(objects, mine.subject), order[np.searchsorted(classes[order], mine.predicate)]] = True
+        held[np.searchsorted(objects, own.subject), order[np.searchsorted(classes[order], own.predicate)]] = True
         return held
 
     def members(self) -> Iterator[Scored]:
@@ -234,13 +234,13 @@ class _Sampler:
 
 
 def _facts(predicate: int | Ids, subject: int | Ids, object: int | Longs = NO_OBJECT) -> Facts:
-    """Single numbers are repeated."""
+    """Make facts from columns; single numbers are repeated."""
     predicates, subjects, objects = np.broadcast_arrays(np.atleast_1d(predicate), subject, object)
     return Facts(predicates.astype(np.int32), subjects.astype(np.int32), objects.astype(np.int32))
 
 
 def best_reached(evidence: Longs, most: int = CANDIDATES) -> Longs:
-    """Return the positions of the `most` largest values of `evidence` above 0, ascending; of equals the first.
+    """Return the positions of the `most` largest values of `evidence` above 0, ascending; ties go to the first.
 
     >>> best_reached(np.array([0, 5, 3, 5, 3]), 3).tolist()
     [1, 2, 3]

@@ -3,11 +3,11 @@
 The score of a new fact p(a, b) is that of `predict` for p(a, ?). All pairs of entities would be too many, so the
 queries are those that facts suggest:
 
-    p(?, b)   for each b that is an object of p: who may be a subject of p, though no fact says so yet
-    p(a, ?)   for each subject a of p, and for the most probable ones of the step before
+    p(?, b)   for each object b of p: finds entities that may be subjects of p, although no fact says so
+    p(a, ?)   for each subject a of p, and for the most probable new subjects
 
-Each query gives its best candidates to one list of the best facts, which never holds much more than was asked for. A
-fact enters only if it is above the last of them, so that most candidates of most queries are dropped at once.
+The best candidates of each query are added to one list of the best facts, whose length stays close to the requested
+number. A fact is added only if it beats the last of the list, so most candidates of most queries are dropped at once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from .queries import Answers, TargetQueries
 from .ranking import Ranker
 
 ROOM = 1 << 20
-"""Candidates that the list of the best facts holds, beyond those asked for, before it is cut."""
+"""Additional candidates in the list of the best facts before it is truncated."""
 
 
 class NewFact(NamedTuple):
@@ -174,7 +174,7 @@ def complete(
 class _Best:
     """The best facts so far, as rows (evidence, predicate, subject, object); many threads add to it.
 
-    The order is total: most evidence first, then by id. So what is cut can never be among the best of all.
+    The order is total: by evidence, then by id. So a fact that is dropped can never be among the best of all.
     """
 
     def __init__(self, most: int, least: int) -> None:
@@ -249,7 +249,7 @@ class _Search:
         return best.rows()
 
     def members(self, targets: Sequence[int]) -> Longs:
-        """Return the best facts of unary targets; an object that has a class gets no other."""
+        """Return the best facts of unary targets; an object that has a class gets no other class."""
         kb = self.ranker.kb
         best = _Best(self.top, no_rule(self.ranker.rules.aggregation))
         is_class = np.isin(self.known.predicate, list(kb.classes)) & self.known.is_unary

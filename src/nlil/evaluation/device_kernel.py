@@ -1,12 +1,12 @@
 """One GPU program per query: the `TOP` strongest firings of each kind for every candidate, kept in sorted slots.
 
 Needs Triton, which comes with every CUDA build of torch for Linux; imported only where a GPU is used.
-A firing list names each candidate once, so lanes never meet; lists follow one another with a barrier.
-All rules of a list are of one kind; where there is one kind only (KINDS = 1), nothing is read about it.
+A firing list has each candidate once, so lanes never conflict; there is a barrier between lists. All rules of a list
+are of one kind; if there is only one kind (KINDS = 1), kinds are not read.
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs
-# (Triton reads the annotations of a kernel, so only what is constant when it is compiled has one.)
+# (Triton reads the annotations of a kernel, so only compile-time constants have one.)
 
 import triton
 import triton.language as tl
@@ -14,7 +14,7 @@ import triton.language as tl
 
 @triton.jit
 def _insert(slots, candidate, evidence, mask, TOP: tl.constexpr):
-    """Slots of a candidate are sorted, largest first; a new value sinks to its place and the last falls out."""
+    """Insert a value into the slots of a candidate, which are sorted, largest first; the last value is dropped."""
     place = slots + candidate.to(tl.int64) * TOP
     last = tl.load(place + TOP - 1, mask=mask, other=0)
     better = mask & (evidence > last)
@@ -27,7 +27,7 @@ def _insert(slots, candidate, evidence, mask, TOP: tl.constexpr):
 
 @triton.jit
 def _of_kind(slots, kinds, i, num_entities, TOP: tl.constexpr, KINDS: tl.constexpr):
-    """The slots of a query for the kind of list i."""
+    """Return the slots of a query for the kind of list i."""
     if KINDS > 1:
         slots += tl.load(kinds + i).to(tl.int64) * num_entities * TOP
     return slots
@@ -42,21 +42,21 @@ def fire(
 ):  # fmt: skip
     """Fill slots[query, kind, candidate, place]: from zeros to the evidence of the strongest rules, largest first.
 
-    Each pointer is by query, into lists of firings; a list begin .. end has one evidence and one kind.
+    Each pointer is indexed by query and points to lists of firings; a list begin .. end has one evidence and one kind.
 
     Args:
         chain_pointer: into the lists of chains: chain_begin, chain_end, chain_evidence, chain_kind.
-        ends: the candidates of these.
-        back_begin: the rules whose head has the known entity begin here, by query, and end at back_end.
-        back_body: their items, with back_evidence and back_kind.
-        item_pointer: by item, into item_member: the candidates that it holds of.
+        ends: the candidates of chains.
+        back_begin: by query, the first rule whose head has the known entity; the last is before back_end.
+        back_body: the items of these rules, with back_evidence and back_kind.
+        item_pointer: by item, into item_member: the candidates in it.
         forward_pointer: into the lists of proposals: forward_begin, forward_end, forward_kind.
-        candidate: of each proposal, with candidate_evidence.
-        slots: zeros.
-        num_entities: candidates of each query.
-        TOP: rules that count for a candidate and kind.
-        KINDS: number of kinds.
-        BLOCK: lanes of a program.
+        candidate: the candidate of each proposal, with candidate_evidence.
+        slots: the output, initially zeros.
+        num_entities: the number of candidates of each query.
+        TOP: the number of rules that count per candidate and kind.
+        KINDS: the number of kinds.
+        BLOCK: the number of lanes of a program.
     """
     query = tl.program_id(0)
     mine = slots + query.to(tl.int64) * num_entities * (KINDS * TOP)

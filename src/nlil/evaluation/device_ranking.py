@@ -1,9 +1,9 @@
-"""Filtered ranks on a GPU: the same evidence, as integers, and so the same ranks as on a CPU.
+"""Filtered ranks on a GPU: evidence is an integer, so the ranks are the same as on a CPU.
 
-All targets of a split are laid out together and ranked in batches of queries; `device_kernel.fire` does the
-firing. Rules with constants, nearly all of a large pool, are sorted on the device; plans hold the others. Chains of
-one and two steps are reached by sorting path keys on the device, other chains are walked by the compiled loops. What
-neither knows (general rules, soft facts, a hidden fact) stays with the CPU ranker.
+All targets of a split are laid out together and ranked in batches of queries; `device_kernel.fire` collects the rules
+that fire. Rules with constants, nearly all of a large pool, are sorted on the device; plans hold the others. The ends
+of chains of one and two steps are found by sorting path keys on the device; other chains are walked by the compiled
+loops. Everything else (programs, soft facts, hidden facts) is left to the CPU ranker.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ BLOCK = 32
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """The queries of one target in one `direction`: `rows` of facts, the entity that each `query` knows, its `answer`.
+    """The queries of one target in one `direction`: `rows` of facts, the known entity of each `query`, its `answer`.
 
-    `plan` has the rules of the target; those with constants are not read there (see `Ranker.few`).
+    `plan` has the rules of the target, except those with constants (see `Ranker.few`).
     """
 
     plan: Plan
@@ -49,7 +49,7 @@ class Queries:
 
 
 def is_short(plan: Plan, graph: Graph) -> np.ndarray:
-    """Return which chains the device reaches by itself: one or two steps to other entities, variables distinct."""
+    """Return which chains are evaluated on the device: one or two steps, with distinct variables."""
     filters = graph.is_unary[plan.chain_steps >> 1] & (plan.chain_steps >= 0)
     return (plan.chain_length <= 2) & plan.chain_distinct & ~filters.any(axis=1)
 
@@ -74,7 +74,7 @@ class DeviceRanker:
         self.num_entities, self.num_codes, self.num_items = graph.num_entities, graph.num_codes, graph.num_spans
         self.pointer, self.code, self.neighbour = (self.put(a) for a in (graph.pointer, graph.code, graph.neighbour))
         node = torch.repeat_interleave(torch.arange(self.num_entities, device=self.device), self.pointer.diff())
-        # A code to another entity is an item too, numbered behind the others: the body k(X, Z1).
+        # The body k(X, Z1), an edge k to another entity, is an item too; these are numbered after the others.
         apart = self.neighbour != node
         half = torch.unique(self.code[apart] * self.num_entities + node[apart])
         half_item, half_node = half // self.num_entities + self.num_items, half % self.num_entities
@@ -105,7 +105,7 @@ class DeviceRanker:
         rows, query, answer, group = rows[order], query[order], answer[order], group[order]
         code = np.array([g.plan.code for g in groups])[group]
         first = run_starts(query, group)
-        number, begin = np.cumsum(first) - 1, np.append(np.flatnonzero(first), len(query))  # each query once
+        number, begin = np.cumsum(first) - 1, np.append(np.flatnonzero(first), len(query))  # distinct queries
         answers, batch = KnownAnswers(self, self.ranker.kb.facts + known), rules.batch(memory)
         found = []
         for low in range(0, len(begin) - 1, batch):
@@ -120,9 +120,9 @@ class DeviceRanker:
         return np.stack((rows, np.array([g.direction for g in groups])[group], above, tied))
 
     def totals(self, groups: list[Queries], memory: int) -> Iterator[tuple[Longs, Longs, np.ndarray]]:
-        """Yield for all queries of `groups`, as many at a time as fit into `memory`: (group, place there, evidence).
+        """Yield (group, position in it, evidence of every entity) for all queries of `groups`.
 
-        The evidence of a query is that of every entity.
+        Each batch has as many queries as fit into `memory`.
         """
         if not groups:
             return
@@ -136,9 +136,9 @@ class DeviceRanker:
             yield group[some], place[some], totals.cpu().numpy()
 
     def two_steps(self, starts: Tensor, wanted: Tensor, memory: int) -> tuple[Tensor, Tensor]:
-        """Return (start * num_codes^2 + body, end) of all distinct two-step paths whose body is wanted, sorted.
+        """Return (start * num_codes^2 + body, end) of all distinct two-step paths from `starts`, sorted.
 
-        `starts` are the entities that they begin at.
+        Only paths with a body in `wanted` count; `memory` bounds the paths of a block.
         """
         degree = self.pointer.diff()
         edge_row, edge = ranges(self.pointer[starts], self.pointer[starts + 1])
@@ -162,9 +162,9 @@ class DeviceRanker:
 def exclude(
     total: Tensor, known: Tensor, excluded: Tensor, owner: Tensor, pointer: Tensor, code: Tensor, neighbour: Tensor
 ) -> Tensor:
-    """total[i, b] = 0 wherever an edge from known[i] to b has a code that excluded[owner[i]] marks; changes `total`.
+    """Set total[i, b] = 0 if an edge from known[i] to b has a code that excluded[owner[i]] marks; changes `total`.
 
-    (pointer, code, neighbour) are the edges of every entity.
+    (`pointer`, `code`, `neighbour`) are the edges of every entity.
     """
     row, edge = ranges(pointer[known], pointer[known + 1])
     out = excluded[owner[row], code[edge]]
@@ -184,9 +184,9 @@ class KnownAnswers:
         self.pair, self.answer = unique_pairs(ranker.put(pair), ranker.put(np.concatenate((o, s))), n)
 
     def ranks(self, totals: Tensor, which: Longs, code: Longs, query: Longs, answer: Longs) -> np.ndarray:
-        """Count above and tied of answer[i] in totals[which[i]], other known answers left out.
+        """Return (above, tied) of answer[i] in totals[which[i]], without other known answers.
 
-        `code` is the step code of its target and `query` the entity that it knows.
+        `code` is the step code of its target, `query` the known entity.
         """
         r = self.ranker
         total = totals[r.put(which)]
@@ -219,7 +219,7 @@ class _Rules:
         self._chains(plans)
 
     def _constants(self) -> None:
-        """Sort rules with constants: by group and item where the head proposes, by group and entity where it asks."""
+        """Sort rules with constants: by group and item if the constant is the answer, else by group and entity."""
         r, rules = self.ranker, self.ranker.ranker.rules
         body, fixed, entity, head = (torch.as_tensor(c, device=r.device) for c in r.ranker.columns)
         power = torch.as_tensor(r.ranker.powers(), device=r.device)
@@ -247,7 +247,7 @@ class _Rules:
         self.back_kind = self.kind[torch.where(self.back_body < r.num_items, 4, 5)]
 
     def _kinds(self, plan: Plan) -> None:
-        """Rows of slots for the kinds that count; no list of another kind is in a plan."""
+        """Assign rows of slots to the kinds that count; plans have no rules of other kinds."""
         self.top, self.prior_weight = max(self.ranker.ranker.top, 1), plan.prior_weight
         counts = plan.weight.max(axis=1) > 0
         self.weight = self.ranker.put(plan.weight[counts] if counts.any() else plan.weight[:1])
@@ -255,15 +255,15 @@ class _Rules:
         row = np.maximum(np.cumsum(counts) - 1, 0)
         self.counts = torch.as_tensor(counts[np.minimum(plan.kind, len(row) - 1)], device=self.ranker.device)
         self.kind = self.ranker.put(row[np.minimum(plan.kind, len(row) - 1)]).to(torch.int32)
-        # Slots; what weighing them takes for one kind; totals, priors and what ranking needs of them.
+        # Slots; weighing one kind; totals, priors, and the buffers of ranking.
         self.longs_per_candidate = len(self.weight) * self.top + 2 * self.top * self.is_weighed + 4
 
     def batch(self, memory: int) -> int:
-        """Return how many queries at a time fit into `memory` bytes."""
+        """Return the number of queries per batch that fit into `memory` bytes."""
         return max(1, memory // (self.ranker.num_entities * 8 * self.longs_per_candidate))
 
     def _chains(self, plans: list[Plan]) -> None:
-        """Reach of all one- and two-step distinct chains from every query's entity; the other chains by group."""
+        """Find the ends of all distinct chains of one and two steps from every query; list other chains by group."""
         ranker, codes = self.ranker, self.ranker.num_codes
         self.short = [is_short(p, ranker.ranker.graph) for p in plans]
         wanted = torch.zeros(codes * codes, dtype=torch.bool, device=ranker.device)
@@ -271,7 +271,7 @@ class _Rules:
         for p, short in zip(plans, self.short):
             steps, two = p.chain_steps[short], p.chain_length[short] == 2
             second = steps[:, 1] if steps.shape[1] > 1 else steps[:, 0]
-            # One-step bodies are numbered behind the two-step ones.
+            # One-step bodies are numbered after the two-step ones.
             body = np.where(two, steps[:, 0] * codes + second, codes * codes + steps[:, 0])
             wanted[ranker.put(body[two])] = True
             self.bodies.append(body)
@@ -323,12 +323,12 @@ class _Rules:
                 prior, base = (prior * self.prior_weight) >> SHIFT, (base * self.prior_weight) >> SHIFT
             total = prior + base
             for kind, weight in enumerate(self.weight):
-                # A single rule is never too strong to be multiplied: by UNIT it stays what it is.
+                # The evidence of a single rule never overflows here, and the factor UNIT leaves it unchanged.
                 total += ((slots[:, kind] * weight) >> SHIFT if self.is_weighed else slots[:, kind]).sum(dim=2)
         return exclude(total, known, self.excluded, owner, r.pointer, r.code, r.neighbour)
 
     def _chain_lists(self, query: Longs, group: Longs) -> tuple[Tensor, ...]:
-        """(pointer of each query, begin, end, evidence, kind) of its chains, and the array they point into."""
+        """Return (pointer by query, begin, end, evidence, kind) of chains, and the array they point into."""
         r, none = self.ranker, np.zeros(0, np.int64)
         body, power = (np.concatenate([none, *(column[g] for g in group)]) for column in (self.bodies, self.powers))
         owner = np.repeat(np.arange(len(query)), [len(self.bodies[g]) for g in group])
@@ -345,7 +345,7 @@ class _Rules:
         return r._offsets(of_query[order], len(query)), begin, end, evidence, kind, ends
 
     def _walked(self, query: Longs, group: Longs) -> tuple[np.ndarray, ...]:
-        """(query position, number of ends, evidence, is one step) of chains that the compiled loops walk, and ends."""
+        """Return (query position, number of ends, evidence, is one step) of chains walked by the loops, and ends."""
         cpu = self.ranker.ranker
         tasks = [
             (g, part)
@@ -356,14 +356,14 @@ class _Rules:
         ]
 
         def run(space: ScoreSpace, task: tuple[int, Longs]) -> tuple[np.ndarray, ...]:
-            g, mine = task
+            g, at = task
             plan, rules = self.groups[g].plan, np.flatnonzero(~self.short[g])
-            size, ends, used = np.zeros(len(mine) * len(rules), np.int64), np.zeros(2**12, np.int64), -1
+            size, ends, used = np.zeros(len(at) * len(rules), np.int64), np.zeros(2**12, np.int64), -1
             while used < 0 or used > len(ends):
                 ends = np.zeros(max(2 * used, len(ends)), np.int64)
-                used = _collect(cpu.graph, space.walk, plan, rules, query[mine], size, ends)
+                used = _collect(cpu.graph, space.walk, plan, rules, query[at], size, ends)
             of_rule = plan.chain_evidence[rules], plan.chain_length[rules] == 1
-            return np.repeat(mine, len(rules)), size, *(np.tile(column, len(mine)) for column in of_rule), ends[:used]
+            return np.repeat(at, len(rules)), size, *(np.tile(column, len(at)) for column in of_rule), ends[:used]
 
         none = np.zeros(0, np.int64)
         return tuple(np.concatenate(column) for column in zip((none,) * 5, *cpu.pool.map_here(run, tasks)))
@@ -374,7 +374,7 @@ def _priors(plan: Plan, num_entities: int) -> Longs:
 
 
 def _filled(entity: Ids, value: Longs, num_entities: int) -> Longs:
-    """The value of each entity, 0 where it has none."""
+    """Return the value of each entity, 0 if it has none."""
     every = np.zeros(num_entities, np.int64)
     every[entity] = value
     return every
@@ -390,7 +390,7 @@ def _collect(
     size: Longs,
     ends: Longs,
 ) -> int:
-    """Ends of each (query, rule) one after the other; returns how many there are (they may not fit)."""
+    """Write the ends of each (query, rule) one after the other; return their number, which may exceed `ends`."""
     used, row = 0, 0
     for a in query:
         for rule in rules:

@@ -1,8 +1,7 @@
-"""The evidence of given facts, many at a time, and the strongest rule behind each.
+"""The evidence of given facts, many at a time, and the strongest rule for each.
 
-A fact p(a, b) is scored as the answer b of the query p(a, ?), with the fact itself hidden: what `predict` says of it.
-Facts that the base does not have need no hiding, so those of one subject share a query. `ranker` has the rules and the
-base.
+A fact p(a, b) is scored as the answer b of the query p(a, ?), with the fact itself hidden, as in `predict`. Facts that
+the base does not have need no hiding, so those of one subject share a query. `ranker` has the rules and the base.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from .queries import TargetQueries, flat
 from .ranking import Ranker, score_block
 
 MEMBERS_AT_ONCE = 1 << 14
-"""Entities of a unary target that are scored together."""
+"""Entities of a unary target per batch."""
 RULES_AT_ONCE = 256
-"""Entities of a unary target whose rules are kept apart."""
+"""Entities of a unary target per batch, if the values of single rules are needed."""
 
 
 def fact_evidence(ranker: Ranker, facts: Facts) -> Longs:
@@ -43,8 +42,8 @@ def fact_evidence(ranker: Ranker, facts: Facts) -> Longs:
 
     def read(g: int, i: int, total: Longs) -> None:
         rows, pointer = asking[g]
-        mine = rows[pointer[i] : pointer[i + 1]]
-        found[mine] = total[facts.object[mine]]
+        own = rows[pointer[i] : pointer[i + 1]]
+        found[own] = total[facts.object[own]]
 
     ranker.each(queries, read)
     graph_of = ranker.kb.graph_of
@@ -68,7 +67,7 @@ def member_evidence(ranker: Ranker, target: int, entities: np.ndarray) -> Longs:
 def strongest_rules(ranker: Ranker, facts: Facts) -> Longs:
     """Return the row of the rule that counts most for each of `facts`, which the base does not have; -1: only a prior.
 
-    The scoring loops run once more, with numbers in place of evidence, the strongest rule having the largest number.
+    The scoring loops run with the rank of a rule in place of its evidence; the strongest rule has the largest number.
     """
     found = np.full(len(facts), -1, np.int64)
     for target in np.unique(facts.predicate).tolist():
@@ -79,14 +78,14 @@ def strongest_rules(ranker: Ranker, facts: Facts) -> Longs:
 
 
 def _of_members(ranker: Ranker, target: int, facts: Facts) -> Longs:
-    mine = ranker.rules_of(target)
-    scorer = MemberScorer(mine, ranker.kb, np.array([target], np.int32), 0, ranker.memory)
-    weight = np.where(mine.is_prior, 0.0, mine.weights)
+    rules = ranker.rules_of(target)
+    scorer = MemberScorer(rules, ranker.kb, np.array([target], np.int32), 0, ranker.memory)
+    weight = np.where(rules.is_prior, 0.0, rules.weights)
     best = np.full(len(facts), -1, np.int64)
     for low in range(0, len(facts), RULES_AT_ONCE):
-        some = slice(low, low + RULES_AT_ONCE)
-        strength = evidence(scorer.rule_values(facts.subject[some]) * weight)
-        best[some] = np.where(strength.max(axis=1, initial=0) > 0, strength.argmax(axis=1), -1)
+        part = slice(low, low + RULES_AT_ONCE)
+        strength = evidence(scorer.rule_values(facts.subject[part]) * weight)
+        best[part] = np.where(strength.max(axis=1, initial=0) > 0, strength.argmax(axis=1), -1)
     return np.where(best >= 0, ranker.rows_of(target)[best], -1)
 
 
@@ -99,7 +98,7 @@ def _of_pairs(ranker: Ranker, target: int, facts: Facts) -> Longs:
 
 
 def _factors(ranker: Ranker, target: int) -> Longs:
-    """Return what each rule of a target counts as the strongest of its kind, in units of 1 / UNIT; a prior nothing."""
+    """Return how much each rule of a target counts as the strongest of its kind, in units of 1 / UNIT; 0 for priors."""
     kind, weight, _ = kind_weights(ranker.rules.aggregation)
     of_kind = np.append(weight[:, 0], 0)[np.where(np.arange(len(KINDS)) == KINDS.index("prior"), len(weight), kind)]
     return np.asarray(of_kind[ranker.kinds_of(target)[0]])
@@ -108,9 +107,9 @@ def _factors(ranker: Ranker, target: int) -> Longs:
 def _strongest_crisp(
     ranker: Ranker, target: int, factor: Longs, known: Ids, query_of: Longs, candidate: Ids
 ) -> Longs:  # fmt: skip
-    """Return the strongest rule of a target for each candidate, that of the query at known[query_of]; -1: none."""
+    """Return the strongest rule of a target for each candidate of the query at known[query_of]; -1: none."""
     strength = (evidence(ranker.rules_of(target).weights) * factor) >> SHIFT
-    by_strength = np.lexsort((-np.arange(len(strength)), strength))  # of equals the first rule is the strongest
+    by_strength = np.lexsort((-np.arange(len(strength)), strength))  # ties go to the first rule
     number = np.zeros(len(strength), np.int64)
     number[by_strength] = np.arange(1, len(strength) + 1)
     number[strength == 0] = 0
@@ -122,10 +121,10 @@ def _strongest_crisp(
     pointer = np.searchsorted(query_of[order], np.arange(len(known) + 1))
     best = np.zeros(len(candidate), np.int64)
 
-    def run(space: ScoreSpace, some: slice) -> None:
-        totals = np.empty((some.stop - some.start, ranker.kb.num_entities), np.int64)
-        score_block(ranker.graph, layout, known[some], nothing[some], 1, True, *flat(extra[some]), space, totals)
-        for i, total in zip(range(some.start, some.stop), totals):
+    def run(space: ScoreSpace, part: slice) -> None:
+        totals = np.empty((part.stop - part.start, ranker.kb.num_entities), np.int64)
+        score_block(ranker.graph, layout, known[part], nothing[part], 1, True, *flat(extra[part]), space, totals)
+        for i, total in zip(range(part.start, part.stop), totals):
             rows = order[pointer[i] : pointer[i + 1]]
             best[rows] = total[candidate[rows]]
 
@@ -135,7 +134,7 @@ def _strongest_crisp(
 
 
 def _program_numbers(ranker: Ranker, target: int, rest: Longs, number: Longs, known: Ids) -> list[np.ndarray]:
-    """For each query the rows (candidate, number) of the rules `rest`, which have no loop."""
+    """Return for each query the rows (candidate, number) of the rules `rest`, which have no loop."""
     fires = rule_firings(ranker.rules_of(target).take(rest), ranker.kb, 2 * target, known, ranker.memory)
     none = np.zeros(0, np.int64)
     query = np.concatenate([none, *(one.query for one in fires)])
@@ -148,10 +147,10 @@ def _program_numbers(ranker: Ranker, target: int, rest: Longs, number: Longs, kn
 def _strongest_soft(
     ranker: Ranker, target: int, factor: Longs, known: Ids, query_of: Longs, candidate: Ids
 ) -> Longs:  # fmt: skip
-    """The same where a rule counts by the degree to which it holds."""
-    mine, size = ranker.rules_of(target), ranker.kb.num_entities
+    """Do the same for soft facts, where a rule counts by the degree to which it holds."""
+    rules, size = ranker.rules_of(target), ranker.kb.num_entities
     counting = np.flatnonzero(factor)
-    fires = rule_firings(mine.take(counting), ranker.kb, 2 * target, known, ranker.memory)
+    fires = rule_firings(rules.take(counting), ranker.kb, 2 * target, known, ranker.memory)
     key = query_of * size + candidate
     order = np.argsort(key, kind="stable")
     best, strongest = np.full(len(key), -1, np.int64), np.zeros(len(key), np.int64)

@@ -1,11 +1,11 @@
 """Fidelity: how well rules imitate a classifier, on objects that they were not learned from.
 
-    r@k            share of the objects whose class, as the classifier says loudest, is among the first k of the rules
+    r@k            the share of objects whose most probable class, by the classifier, is among the first k of the rules
     cross_entropy  of the classifier's distribution q under that of the rules p: mean of -sum_c q_c log p_c, in nats;
                    never below `entropy`, that of q itself
-    p = softmax(temperature * evidence), the temperature fitted on the objects that the rules were learned from
+    p = softmax(temperature * evidence), with the temperature fitted on the training objects
 
-Where the true class is known, accuracy is that of rules and classifier alike: the share of true classes ranked first.
+Where the true class is known, the accuracy of rules and of the classifier is the share of true classes ranked first.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from .members import MemberScorer
 from .metrics import recall_figures
 
 MAX_SHOWN = 20
-"""Pairs and objects that are kept."""
+"""Limit of the pairs and objects that are listed."""
 SAMPLE = 5_000
-"""Objects that the temperature is fitted on."""
+"""Limit of the objects that the temperature is fitted on."""
 TEMPERATURES = (0.01, 1000.0)
 LISTS = ("pairs", "objects", "formulas")
 """Fields of Fidelity that are lists in JSON."""
@@ -37,16 +37,16 @@ LISTS = ("pairs", "objects", "formulas")
 
 @dataclass(frozen=True)
 class Fidelity:
-    """`held_out` says on which objects it was measured. Accuracies are None where no true class is known.
+    """How well rules imitate a classifier; `held_out` describes the objects it was measured on.
 
-    `pairs`    what the two said where they disagree, most frequent first: classifier, rules, truth, count
-    `objects`  where they disagree most, by the total variation distance of their distributions (0 to 1)
-    `formulas` one formula a class, the most frequent class first, with its precision, recall and F1: "the classifier
-               calls it a person" where the formula holds
+    `pairs`    disagreements, most frequent first: class by the classifier, class by the rules, true class, count
+    `objects`  the objects with the largest disagreement, by the total variation distance of the distributions (0 to 1)
+    `formulas` one formula per class, most frequent class first, with precision, recall and F1 of "the classifier says
+               person if and only if the formula holds"
 
-    `num_objects` were measured, `num_trained` learned from. `values` holds the figures, `temperature` what evidence is
-    divided by to come nearest to the classifier. `num_known` objects have a true class: `accuracy` is that of rules and
-    classifier there, `per_class` has the figures of each class.
+    `num_objects` were measured, `num_trained` were used for learning. `values` has the figures, `temperature` is the
+    factor of evidence. `num_known` objects have a true class; `accuracy` is that of rules and classifier on these.
+    `per_class` has the figures of each class.
     """
 
     held_out: str
@@ -70,7 +70,7 @@ class Fidelity:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Fidelity:
-        """Read what `to_dict` gave from `values`."""
+        """Read the `values` of `to_dict`."""
         known = {f.name for f in fields(cls)}
         if not known >= set(values):
             raise DataError(f"fidelity: expected {', '.join(sorted(known))}, got {', '.join(sorted(values))}")
@@ -92,9 +92,9 @@ def measure_fidelity(
     memory: int = 2**30,
     progress: Progress = silent,
 ) -> Fidelity:
-    """Judge `rules`, learned from the objects `trained` of `kb`, on the objects `tested` of `world`.
+    """Measure `rules`, learned from the objects `trained` of `kb`, on the objects `tested` of `world`.
 
-    `held_out` says in words which objects these are.
+    `held_out` describes these objects.
     """
     temperature = _temperature(rules, kb.crisp, trained, threads, memory)
     world = world.crisp
@@ -132,7 +132,7 @@ def _cross_entropy(said: Doubles, evidence: Longs, temperature: float) -> float:
 
 
 def _temperature(rules: RuleSet, kb: KnowledgeBase, trained: TargetScores, threads: int, memory: int) -> float:
-    """Evidence is scaled so that scores can be told apart; this undoes it. Spread over the objects, not random."""
+    """Return the factor of evidence with the least cross-entropy, on objects at regular intervals, not random ones."""
     from scipy.optimize import minimize_scalar
 
     chosen = np.zeros(len(trained), bool)
@@ -149,7 +149,7 @@ def _temperature(rules: RuleSet, kb: KnowledgeBase, trained: TargetScores, threa
 
 
 def _truths(world: KnowledgeBase, tested: TargetScores) -> tuple[Longs, Ids]:
-    """(row, predicate) of each known class of a tested object, classes of the classifier or not."""
+    """Return (row, predicate) of each known class of a tested object, whether the classifier has the class or not."""
     possible = world.classes or frozenset(tested.classes.tolist())
     unary = world.unary[np.isin(world.unary.predicate, list(possible))]
     place = np.full(world.num_entities, -1, np.int64)
@@ -159,7 +159,7 @@ def _truths(world: KnowledgeBase, tested: TargetScores) -> tuple[Longs, Ids]:
 
 
 def _accuracy(row: Longs, truth: Ids, evidence: Longs, said: Doubles, classes: Ids) -> dict[str, float]:
-    """A true class that the classifier does not know is missed by both."""
+    """Return the accuracy of the classifier and of the rules; both miss a class that the classifier does not have."""
     if not len(row):
         return {}
     position = np.full(max(int(truth.max()), int(classes.max())) + 1, -1, np.int64)
@@ -174,7 +174,7 @@ def _accuracy(row: Longs, truth: Ids, evidence: Longs, said: Doubles, classes: I
 
 
 def _per_class(rank: Doubles, tested: TargetScores, kb: KnowledgeBase) -> dict[str, dict[str, float]]:
-    """r@k among the objects that the classifier puts into a class, the most frequent class first."""
+    """Return r@k among the objects that the classifier assigns to each class, most frequent class first."""
     count = np.bincount(tested.top, minlength=len(tested.classes))
     order = [c for c in np.argsort(-count, kind="stable") if count[c]]
     return {
@@ -191,7 +191,7 @@ def _disagreements(
     rules_top: Longs,
     truth: Mapping[int, int],
 ) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
-    """The most frequent pairs, and the objects that are farthest apart."""
+    """Return the most frequent pairs, and the objects with the largest disagreement."""
     from collections import Counter
 
     names = [kb.predicates[c].name for c in tested.classes]

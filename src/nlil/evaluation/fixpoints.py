@@ -1,7 +1,7 @@
-"""Recursive targets judged by their least fixpoint, beside the figures one step ahead.
+"""Recursive targets judged by their least fixpoint, in addition to the one-step figures.
 
-The rules that take part are the confident ones, and exclusions hold, as in `materialize`. The work is bounded by
-counts, known before anything is derived: a large set of rules costs one look at its columns.
+Only confident rules take part, and exclusions apply, as in `materialize`. The effort is bounded by counts that are
+known before anything is derived: for a large rule set, only its columns are read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..errors import LimitError, RuleError
 from ..kernel.bodies import NO_STEP
-from ..kernel.fixpoint import compared, least_fixpoint
+from ..kernel.fixpoint import compare_facts, least_fixpoint
 from ..kernel.ruleset import RuleSet
 from ..logic.predicate import Predicate
 from .metrics import decision_figures
@@ -29,10 +29,10 @@ CONFIDENT = 0.95
 """Least standard confidence of a rule that takes part; the default of `materialize`."""
 
 MAX_RULES = 1_000
-"""With more rules taking part no fixpoint is judged."""
+"""With more rules, no fixpoint is judged."""
 
 MAX_FACTS = 200_000
-"""With more facts derived, some of them binary, a fixpoint is not judged. Unary facts are no more than the entities."""
+"""With more derived facts, a fixpoint with binary predicates is not judged. Unary facts are at most the entities."""
 
 
 @dataclass(frozen=True)
@@ -48,38 +48,38 @@ class Judged:
 
 
 @dataclass(frozen=True, eq=False)
-class Circle:
-    """`predicates` that define one another, and the heads of all rules that they need (`needed`), by id."""
+class Cycle:
+    """Mutually recursive `predicates`, and the heads of all rules that they need (`needed`), by id."""
 
     predicates: Longs
     needed: Longs
 
 
 def judge_fixpoints(rules: RuleSet, kb: KnowledgeBase, known: Facts, requested: Ids) -> Judged:
-    """fixpoint_precision, fixpoint_recall, fixpoint_f1 of the recursive ones among the `requested` predicates.
+    """Return fixpoint_precision, fixpoint_recall and fixpoint_f1 of the recursive ones of the `requested` predicates.
 
-    Their facts are taken away, and what the rules derive from the rest of `kb` is compared with all `known` ones.
+    Their facts are removed, and what the rules derive from the rest of `kb` is compared with all `known` facts.
     """
     requested = requested[~np.isin(requested, list(kb.classes))]
     confident = np.flatnonzero(rules.confidence >= CONFIDENT) if len(requested) else np.zeros(0, np.int64)
-    circles = list(_circles(rules, confident, requested))
-    if not circles:
+    cycles = list(_cycles(rules, confident, requested))
+    if not cycles:
         return Judged({}, {})
-    needed = np.unique(np.concatenate([circle.needed for circle in circles]))
+    needed = np.unique(np.concatenate([cycle.needed for cycle in cycles]))
     num_rules = int(np.bincount(rules.head[confident], minlength=len(rules.predicates))[needed].sum())
     if num_rules > MAX_RULES:
         note = (
-            f"fixpoints not judged: {num_rules:,} confident rules take part in recursion, at most {MAX_RULES:,} "
-            "are followed; learn fewer, for example with --set constants=off or --set top_rules=20"
+            f"fixpoints not judged: {num_rules:,} confident rules are recursive, the limit is {MAX_RULES:,}; "
+            "learn fewer, for example with --set constants=off or --set top_rules=20"
         )
         return Judged({}, {}, (note,))
     totals = np.zeros(3, np.int64)
     per_predicate: dict[str, dict[str, float]] = {}
     notes = []
     truth = known + kb.facts
-    for circle in circles:
-        names = [kb.predicates[p] for p in circle.predicates]
-        chosen = [rules.rule(int(row)) for row in confident[np.isin(rules.head[confident], circle.needed)]]
+    for cycle in cycles:
+        names = [kb.predicates[p] for p in cycle.predicates]
+        chosen = [rules.rule(int(row)) for row in confident[np.isin(rules.head[confident], cycle.needed)]]
         bound = None if all(rule.target.arity == 1 for rule in chosen) else MAX_FACTS
         try:
             derived = least_fixpoint(kb, chosen, set(names), bound, rules.exclusions)
@@ -87,17 +87,17 @@ def judge_fixpoints(rules: RuleSet, kb: KnowledgeBase, known: Facts, requested: 
             notes.append(f"fixpoint of {_listed(names)} not judged: {error}")
             continue
         if len(names) > 1:
-            notes.append(f"fixpoint: {_listed(names)} define one another, so their facts were taken away together")
-        for predicate in np.intersect1d(circle.predicates, requested):
-            stats = compared(kb, derived, truth, kb.predicates[predicate])
+            notes.append(f"fixpoint: {_listed(names)} are mutually recursive, so their facts were removed together")
+        for predicate in np.intersect1d(cycle.predicates, requested):
+            stats = compare_facts(kb, derived, truth, kb.predicates[predicate])
             counts = (stats.support, stats.body_size, stats.head_size)
             totals += counts
             per_predicate[str(kb.predicates[predicate])] = _figures(*counts)
     return Judged(_figures(*totals.tolist()) if per_predicate else {}, per_predicate, tuple(notes))
 
 
-def _circles(rules: RuleSet, rows: Longs, requested: Ids) -> Iterator[Circle]:
-    """Every circle of predicates that the rules of these rows make and that holds a requested one."""
+def _cycles(rules: RuleSet, rows: Longs, requested: Ids) -> Iterator[Cycle]:
+    """Yield every cycle of predicates in the rules of these rows that contains a requested predicate."""
     from scipy.sparse.csgraph import breadth_first_order, connected_components  # a quarter of a second
 
     graph = _dependencies(rules, rows)
@@ -105,15 +105,15 @@ def _circles(rules: RuleSet, rows: Longs, requested: Ids) -> Iterator[Circle]:
     is_recursive = (np.bincount(component)[component] > 1) | (graph.diagonal() > 0)
     for label in np.unique(component[requested[is_recursive[requested]]]):
         members = np.flatnonzero(component == label)
-        yield Circle(members, breadth_first_order(graph, members[0], return_predecessors=False))
+        yield Cycle(members, breadth_first_order(graph, members[0], return_predecessors=False))
 
 
 def _dependencies(rules: RuleSet, rows: Longs) -> csr_array:
-    """[head, p] > 0 where a body of one of the rules of `head` uses p."""
+    """Return a matrix [head, p], > 0 if the body of a rule of `head` uses p."""
     from scipy.sparse import csr_array
 
     size, bodies = len(rules.predicates), rules.bodies
-    # Distinct (head, body) pairs first: many rules share both, and differ in their constants.
+    # Take distinct (head, body) pairs: many rules share both and differ only in constants.
     pairs = np.unique(rules.head[rows].astype(np.int64) * max(len(bodies), 1) + rules.body[rows])
     head, body = np.divmod(pairs, max(len(bodies), 1))
     count = np.diff(bodies.pointer)[body]

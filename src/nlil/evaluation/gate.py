@@ -1,4 +1,4 @@
-"""Gate: what is tried is kept only if it raises the score on validation facts by more than chance."""
+"""Gate: a change is kept only if it raises the score on validation facts by more than chance."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ..search.cost import share_ranked
 
 
 def affordable(most: int, num_entities: int) -> int:
-    """Return how many of `most` facts are to be ranked on a base of `num_entities`.
+    """Return how many of `most` facts to rank on a base of `num_entities`.
 
-    Where there are many, each takes longer, and chance is the same.
+    With many entities each fact takes longer, while the sampling error stays the same.
 
     >>> affordable(5_000, 40_000), affordable(5_000, 100_000), affordable(5_000, 10_000_000)
     (5000, 2500, 1000)
@@ -23,13 +23,13 @@ def affordable(most: int, num_entities: int) -> int:
 
 
 class Gate(NamedTuple):
-    """What it takes to keep something.
+    """The conditions for keeping a change.
 
-    least_facts: validation facts; with fewer, chance decides what seems to help, so nothing is tried.
-    most_facts: validation facts that are ranked; of more a random part, as ranking takes time.
-    least_gain: what the mean of 1 / rank must rise by.
-    standard_errors: what it must rise by, in standard errors of the mean.
-    most_time: share of the time left that a trial may take, under a time limit.
+    least_facts: least number of validation facts; with fewer the result would be chance, so nothing is tried.
+    most_facts: most validation facts that are ranked; a random sample of more, since ranking takes time.
+    least_gain: the least gain of the mean 1 / rank.
+    standard_errors: the least gain in standard errors of the mean.
+    most_time: limit of a trial as a share of the time left, under a time limit.
     """
 
     least_facts: int

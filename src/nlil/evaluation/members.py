@@ -1,8 +1,7 @@
 """The evidence of unary targets (object classes, or any P(x)) for given entities.
 
-Rules of many targets share their bodies, and bodies share their lines. So each different line is answered once per
-entity; a body is a program over these answers. Each target
-keeps the `top` strongest rules that hold, and the prior.
+Rules of many targets share bodies, and bodies share lines, so each distinct line is evaluated once per entity; a body
+is a program over these values. Each target keeps the `top` strongest rules that hold, and the prior.
 """
 
 from __future__ import annotations
@@ -24,25 +23,28 @@ from ..kernel.walk import Walked, WalkSpace, reach, walk_space
 from ..progress import Progress, silent
 
 BLOCK = 512
-"""Entities of one task, at most."""
+"""Limit of the entities per task."""
 BLOCK_BYTES = 2**23
-"""What the answers of all lines for the entities of one task may take."""
+"""Limit of the bytes per task for the values of all lines."""
 
 
 def walkable(lines: Lines) -> Mask:
-    """Return the lines that `reach` can walk from X: to any entity, or to a constant."""
+    """Return which of `lines` `reach` can walk from X: to any entity, or to a constant."""
     return (lines.start == X_NODE) & (lines.lengths > 0) & ((lines.end == ANY_NODE) | (lines.end >= 0))
 
 
 def unanchored_sets(lines: Lines, graph: Graph) -> Mask:
-    """Return which of `lines` are u(Z): the entity's own graph has a u."""
+    """Return which of `lines` are u(Z): the graph of the entity has a u; `graph` knows the predicates."""
     is_set = (lines.start == ANY_NODE) & (lines.end == ANY_NODE) & (lines.lengths == 1)
     return is_set & graph.is_unary[lines.steps[:, 0] >> 1]
 
 
 @compiled
 def _first_lines(graph: Graph, first_pointer: Longs, x: int, chosen: Longs) -> int:
-    """Into `chosen` the lines whose first step x has; returns how many. Those of code k are first_pointer[k] .. ."""
+    """Write the lines whose first step x has into `chosen`; return their number.
+
+    The lines with first step k are first_pointer[k] .. first_pointer[k + 1].
+    """
     size = 0
     for k in range(graph.node_span[x], graph.node_span[x + 1]):
         code = graph.span_code[k]
@@ -62,7 +64,7 @@ def _mark(
     graph: Graph, lines: Walked, first_pointer: Longs, column: Longs, entities: Ids, hidden_group: Mask,
     walk: WalkSpace, held: Mask,
 ) -> None:  # fmt: skip
-    """held[i, column[s]]: line s holds for entities[i]."""
+    """Set held[i, column[s]] if line s holds for entities[i]."""
     chosen = np.empty(len(column), np.int64)
     for i in range(len(entities)):
         x = entities[i]
@@ -81,7 +83,7 @@ def _mark_degrees(
     graph: Graph, lines: Walked, first_pointer: Longs, column: Longs, entities: Ids, hidden_group: Mask,
     walk: WalkSpace, held: np.ndarray,
 ) -> None:  # fmt: skip
-    """`_mark` over soft facts: to which degree line s holds."""
+    """Do the same as `_mark` for soft facts: store the degree to which line s holds."""
     chosen = np.empty(len(column), np.int64)
     for i in range(len(entities)):
         x = entities[i]
@@ -102,11 +104,11 @@ def _aggregate(
     value: np.ndarray, rule_pointer: Longs, rule_target: Ids, weight: Doubles, power: Longs, top: int,
     place_weight: Longs, total: np.ndarray,
 ) -> None:  # fmt: skip
-    """total[i, t] = summed evidence of the strongest rules of target t whose body holds for entity i.
+    """Set total[i, t] to the summed evidence of the strongest rules of target t whose body holds for entity i.
 
-    The rules of body b are rule_pointer[b] .. rule_pointer[b + 1], of these weights; power[r] is the evidence of rule r
-    where its body is true. To degree v it counts with v times its weight. place_weight[k] / UNIT is what the k-th
-    strongest counts.
+    The rules of body b are rule_pointer[b] .. rule_pointer[b + 1], with these weights; power[r] is the evidence of rule
+    r if its body is true. A body that holds to degree v counts with v times the weight of its rule. The k-th strongest
+    rule counts place_weight[k] / UNIT.
     """
     strongest = np.zeros((total.shape[1], max(top, 1)), np.int64)
     for i in range(len(value)):
@@ -160,7 +162,7 @@ class MemberScorer:
         strongest_only, top = self.aggregation.strongest_only, self.aggregation.places
         bytes_per_entity = max(self.bodies.lines.num_lines + len(self.bodies), 1) * (16 if self.is_soft else 1)
         block = max(1, min(BLOCK, BLOCK_BYTES // bytes_per_entity))
-        if len(self.others):  # those are answered one after the other, for many entities at once
+        if len(self.others):  # evaluated one by one, for many entities at once
             block = max(block, min(len(entities), self.memory // (16 * bytes_per_entity)))
         power, by_place = evidence(self.weights), place_weights(self.aggregation)
 
@@ -176,7 +178,7 @@ class MemberScorer:
         return np.maximum(total, self.prior) if strongest_only else total + self.prior
 
     def _line_values(self, entities: Ids, walk: WalkSpace) -> np.ndarray:
-        """(entities, lines): truth values, or degrees of truth where facts are soft."""
+        """Return (entities, lines): truth values, or degrees of truth if facts are soft."""
         lines, hidden = self.bodies.lines, hidden_mask(self.kb, self.targets.tolist())
         held: np.ndarray = np.zeros((len(entities), lines.num_lines), np.float64 if self.is_soft else np.bool_)
         held[:, (lines.lengths == 0) & (lines.start == ANY_NODE)] = 1
@@ -193,10 +195,10 @@ class MemberScorer:
         return held
 
     def _in_graph(self, entities: Ids, predicate: int, hidden_group: np.ndarray) -> np.ndarray:
-        """The degree to which the entity's graph has a member of the predicate; a hidden own membership is not one."""
-        kb, mine = self.kb, slice(*self.graph.member_pointer[predicate : predicate + 2])
-        weight = self.graph.member_weight[mine].astype(np.float64) if self.is_soft else np.ones(mine.stop - mine.start)
-        members, weight = self.graph.member[mine][weight > 0], weight[weight > 0]
+        """Return to which degree the graph of each entity has a member of the predicate, hidden facts excluded."""
+        kb, span = self.kb, slice(*self.graph.member_pointer[predicate : predicate + 2])
+        weight = self.graph.member_weight[span].astype(np.float64) if self.is_soft else np.ones(span.stop - span.start)
+        members, weight = self.graph.member[span][weight > 0], weight[weight > 0]
         graph = np.zeros(kb.num_entities, np.int64) if kb.graph_of is None else kb.graph_of
         sums = (np.bincount(graph[members], weights, kb.num_graphs)[graph[entities]] for weights in (None, weight))
         count, total = sums
@@ -207,7 +209,7 @@ class MemberScorer:
         return np.where(count > 0, np.minimum(total, 1.0), 0.0)
 
     def rule_values(self, entities: Ids) -> Doubles:
-        """Return (entities, rules): how far the body of each rule holds, in the order of the rules that were given."""
+        """Return (`entities`, rules): the degree to which the body of each rule holds, in the given order of rules."""
         bodies = self.bodies.values(self._line_values(entities, self.pool.scratch()), not self.is_soft)
         values = np.ones((len(entities), self.num_rules))
         values[:, self.row] = np.repeat(bodies, np.diff(self.rule_pointer), axis=1)
@@ -215,9 +217,9 @@ class MemberScorer:
 
 
 def class_chances(evidence: Longs, unit: float) -> Doubles:
-    """Return (objects, classes): the softmax that the weights were fitted for, or scores where they were not (unit 0).
+    """Return the probabilities of classes: the softmax of `evidence` / `unit`, or the scores if `unit` is 0.
 
-    `evidence` has these columns; `unit` is that of the aggregation.
+    `evidence` is (objects, classes); `unit` is that of the aggregation, 0 unless weights were fitted jointly.
     """
     if not unit:
         return score(evidence)

@@ -25,12 +25,12 @@ Z_95 = 1.959964
 class Metrics:
     """The figures of an evaluation, as fractions of 1.
 
-    `values` holds the figures that have queries: mrr and hits@k for binary targets, r@k for classes (r@k_related: of
-    objects with a relation, r@k_unrelated: without); precision, recall and f1 for other unary targets;
-    fixpoint_precision, fixpoint_recall and fixpoint_f1 for recursive targets: the same of what the confident rules
-    derive when no target fact is given; auc and accuracy where the split has negatives. `per_predicate` has those of
-    each target by name. `num_queries` were ranked with `num_rules` in `seconds`, with at most `peak_memory_mb`; `notes`
-    are for the user.
+    `values` has the figures for which there are queries: mrr and hits@k for binary targets; r@k for classes
+    (r@k_related: for objects with a relation, r@k_unrelated: without); precision, recall and f1 for other unary
+    targets; fixpoint_precision, fixpoint_recall and fixpoint_f1 for what confident rules derive about recursive targets
+    when no target fact is given; auc and accuracy if the split has negatives. `per_predicate` has the figures of each
+    target by name. `num_queries` were ranked with `num_rules` in `seconds`, with at most `peak_memory_mb`; `notes` are
+    for the user.
     """
 
     values: Mapping[str, float]
@@ -83,9 +83,9 @@ class Metrics:
 
 
 def rank_figures(ranks: Ranks, chosen: Mask | slice = slice(None)) -> dict[str, float]:
-    """Return mean reciprocal rank and hits@k by the realistic rank; the other two tie rules beside it.
+    """Return the mean reciprocal rank and hits@k by the realistic rank, and the MRR by the other two tie rules.
 
-    Of all `ranks` only the `chosen` ones count.
+    Only the `chosen` ones of `ranks` count.
     """
     realistic = ranks.realistic[chosen]
     return {
@@ -97,17 +97,16 @@ def rank_figures(ranks: Ranks, chosen: Mask | slice = slice(None)) -> dict[str, 
 
 
 def recall_figures(rank: Doubles, related: Mask | None = None) -> dict[str, float]:
-    """r@k: the share of all objects whose class has realistic rank <= k.
+    """Return r@k: the share of all objects whose class has realistic `rank` <= k.
 
-    `related`: which objects have a relation; then the shares among those and among the others too, where there are
-    any.
+    `related` marks the objects with a relation; then the shares among these and among the others are returned too.
 
     >>> recall_figures(np.array([1.0, 2.0, 9.0]), np.array([True, True, False]))["r@1_related"]
     0.5
     """
     parts = {"": rank} if related is None else {"": rank, "_related": rank[related], "_unrelated": rank[~related]}
     return {
-        f"r@{k}{ending}": _mean(some <= k) for ending, some in parts.items() if len(some) or not ending for k in (1, 5)
+        f"r@{k}{ending}": _mean(part <= k) for ending, part in parts.items() if len(part) or not ending for k in (1, 5)
     }
 
 
@@ -120,9 +119,9 @@ def decision_figures(true_positive: int, predicted: int, actual: int) -> dict[st
 
 
 def best_threshold(evidence: Longs, is_member: Mask) -> int:
-    """Return the least `evidence` at which saying "member" has the largest F1; with ties the highest such threshold.
+    """Return the threshold of `evidence` for membership with the largest F1; of several, the highest.
 
-    `is_member` marks those that are.
+    `is_member` marks the true members.
     """
     order = np.argsort(-evidence, kind="stable")
     ordered = evidence[order]
@@ -147,5 +146,5 @@ def wilson_interval(hits: float, total: float) -> tuple[float, float]:
     share, squared = hits / total, Z_95 * Z_95
     middle = (share + squared / (2 * total)) / (1 + squared / total)
     half = Z_95 / (1 + squared / total) * math.sqrt(share * (1 - share) / total + squared / (4 * total * total))
-    # At the ends the interval includes the share exactly, which floating point would miss by a bit.
+    # At 0 and 1 the interval includes the share exactly, which floating-point arithmetic would just miss.
     return 0.0 if hits <= 0 else max(0.0, middle - half), 1.0 if hits >= total else min(1.0, middle + half)

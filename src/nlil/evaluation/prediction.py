@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from ..data.builder import Batch
 
 FACTS_AT_ONCE = 1 << 20
-"""Facts whose scores are computed together: those of one subject share a query."""
+"""Facts per batch: those of one subject share a query."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One entity that fills the query's `?`.
+    """One `entity` that answers a query.
 
-    `label` is its name for people, `score` is of 0 to 1, `known` says that the fact is given. The interval of 95 %
-    around the probability is `probability_low` to `probability_high`.
+    `label` is its name for people, `score` is in [0, 1], `known` says whether the fact is given. `probability` has the
+    95 % interval `probability_low` to `probability_high`.
     """
 
     entity: str
@@ -45,10 +45,10 @@ class Answer:
     score: float
     known: bool
     probability: float | None = None
-    """What the score means for a fact not seen before; None without a calibration."""
+    """The probability of an unseen fact with this score; None without a calibration."""
     probability_low: float | None = None
     probability_high: float | None = None
-    """The interval of 95 % around it, as far as validation facts settle it."""
+    """Upper end of the 95 % interval, which depends on the number of validation facts."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -133,7 +133,8 @@ class ScoredFacts:
 class Predictor:
     """Answers queries over one base; keep it for many queries.
 
-    `known` are the given facts, None: those of the base; `calibration` says what scores mean, None: that of the rules.
+    `known` are the given facts (None: those of the base); `calibration` maps scores to probabilities (None: that of the
+    rules).
     """
 
     def __init__(
@@ -151,7 +152,7 @@ class Predictor:
         self.ranker = Ranker(self.rules, kb, threads, memory)
 
     def predict(self, query: str | Query, top: int = 10) -> Answers:
-        """Return the best `top` answers; for a query without `?` the one answer with its score, own fact hidden."""
+        """Return the best `top` answers; for a `query` without `?`, its score with the fact itself hidden."""
         query = self.kb.resolved(parse_query(query) if isinstance(query, str) else query)
         predicate = query.target
         target = self.kb.predicate_id(predicate)
@@ -167,7 +168,7 @@ class Predictor:
         evidence = self.ranker.evidence(target, direction, known_end, -1 if other_end is None else other_end)
         graph_of = self.kb.graph_of
         if graph_of is not None:
-            evidence[graph_of != graph_of[known_end]] = 0  # no rule speaks of two graphs at once, nor may a prior
+            evidence[graph_of != graph_of[known_end]] = 0  # no rule joins two graphs, and neither may a prior
         facts = self.known.of(target)
         sides = (facts.subject, facts.object)
         known = sides[1 - direction][sides[direction] == known_end]
@@ -207,7 +208,7 @@ class Predictor:
     def score_batches(
         self, batches: Iterable[Batch], note: Callable[[Iterable[str]], None] = lambda _: None
     ) -> Iterator[ScoredFacts]:
-        """Yield the facts of `batches` with their scores, some at a time, in their order.
+        """Yield the facts of `batches` with their scores, batch by batch, in order.
 
         `note` is called with the notes of their reader.
         """
@@ -235,7 +236,7 @@ class Predictor:
         return ScoredFacts(names, scores, chance, known)
 
     def _ids(self, batch: Batch) -> Facts:
-        """The ids of the facts; a subject of -1 marks a name that the base does not have."""
+        """Return the ids of the facts; a subject of -1 marks a name that the base does not have."""
         kb = self.kb
 
         def column(names: pa.DictionaryArray) -> Ids:
@@ -270,9 +271,9 @@ def predict(
     Args:
         rules: they are bound to the names of kb.
         kb: the facts that bodies may use.
-        top: how many answers at most.
-        known: given facts, which answers are marked by; None: those of kb.
-        threads: 0 for as many as there are cores.
-        memory: bytes that answers of bodies may take.
+        top: the greatest number of answers.
+        known: given facts, which are marked among the answers; None: those of kb.
+        threads: 0: all cores.
+        memory: bytes for the answers of bodies.
     """
     return Predictor(rules, kb, known, threads, memory).predict(query, top)

@@ -1,7 +1,7 @@
-"""Where rules fire that the loops of `scoring` do not know: programs, and lines of uncommon shape.
+"""Where the rules fire that have no loop in `scoring`: programs, and lines of uncommon shape.
 
-For a batch of queries each different line is answered once, as (queries, candidates) or what broadcasts to it; a body
-is its program over these answers, and a rule that holds to degree v counts with v times its weight.
+For a batch of queries each distinct line is evaluated once, as (queries, candidates) or an array that broadcasts to it;
+a body is a program over these values, and a rule that holds to degree v counts with v times its weight.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..kernel.walk import walk_space
 
 
 class Fires(NamedTuple):
-    """Where a rule fires: positions of each `query`, ascending, with a `candidate` and the `evidence` there."""
+    """Where a rule fires: the position of a `query`, ascending, a `candidate`, and the `evidence` for it."""
 
     query: Longs
     candidate: Longs
@@ -33,14 +33,14 @@ class Fires(NamedTuple):
 def program_evidence(
     rules: RuleSet, kb: KnowledgeBase, code: int, known: Ids, hidden: Ids, memory: int
 ) -> Iterator[np.ndarray]:
-    """For each query in order its rows (candidate, evidence), rule by rule.
+    """Yield for each query, in order, its rows (candidate, evidence), rule by rule.
 
     Args:
-        rules: of one binary target.
+        rules: rules of one binary target.
         code: the step code of the target in the direction of the queries.
-        known: the entity that each query knows.
-        hidden: the other end of its own fact, which it does not see; -1 where it has none.
-        memory: bytes that the answers of lines may take.
+        known: the known entity of each query.
+        hidden: the other end of its hidden fact, or -1.
+        memory: bytes for the values of lines.
     """
     for begin, end, found in _blocks(rules, kb, code, known, hidden, memory):
         query, candidate, power = (np.concatenate(column) for column in zip(*found))
@@ -67,7 +67,7 @@ def rule_firings(
 def _blocks(
     rules: RuleSet, kb: KnowledgeBase, code: int, known: Ids, hidden: Ids, memory: int
 ) -> Iterator[tuple[int, int, list[Fires]]]:
-    """(begin, end, where each rule fires among the queries begin .. end - 1); one empty rule where there are none."""
+    """Yield (begin, end, where each rule fires among queries begin .. end - 1); one empty rule if there are none."""
     if not len(rules):
         none = np.zeros(0, np.int64)
         yield 0, len(known), [Fires(none, none, none)]
@@ -86,12 +86,12 @@ def _blocks(
 
 
 def _firings(rules: RuleSet, batch: LineAnswers) -> list[Fires]:
-    """Where each rule fires."""
+    """Return where each rule fires."""
     same_graph = None
     if len(batch.graph.graph_of):
         same_graph = batch.number[:, None] == batch.graph.graph_of[None, :]
     found, last, value = [], -1, np.zeros((1, 1))
-    order = np.argsort(rules.body, kind="stable")  # rules that share a body in a row
+    order = np.argsort(rules.body, kind="stable")  # rules with the same body are consecutive
     for row in order.tolist():
         if rules.body[row] != last:
             last = int(rules.body[row])
@@ -101,7 +101,7 @@ def _firings(rules: RuleSet, batch: LineAnswers) -> list[Fires]:
 
 
 def _fires(batch: LineAnswers, value: np.ndarray, fixed: int, entity: int, weight: float) -> Fires:
-    """Where a body of this value fires for a head with this constant (fixed = 0: none)."""
+    """Return where a body with this value fires for a head with this constant (fixed = 0: none)."""
     value = np.broadcast_to(value, (len(batch.known), batch.graph.num_entities))
     if fixed and (fixed == SECOND) == (batch.known_node == X_NODE):  # the constant is the answer
         query = np.flatnonzero(value[:, entity])

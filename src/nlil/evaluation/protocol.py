@@ -37,19 +37,19 @@ def evaluate(
     device: str = "cpu",
     progress: Progress = silent,
 ) -> Metrics:
-    """Return the figures of `rules` on `facts`, those of a `split` over the vocabulary of `kb`.
+    """Return the figures of `rules` on `facts`, the facts of a `split` in the ids of `kb`.
 
-    Every fact whose predicate is a target counts, whether rules reach it or not; a note says how many are of others.
-    Bodies see the facts of `kb` (for scene graphs those of the split's own graphs), never the query's own fact; the
-    filter uses all of `splits`. `targets` defaults to what the rules were learned for. Recursive targets are judged by
-    their least fixpoint too, none of their facts given (`judge_fixpoints`). Where `splits` has negatives of the split,
-    facts are told from them too (`classify_triples`).
+    Every fact whose predicate is a target counts, whether rules reach it or not; a note gives the number of others.
+    Bodies see the facts of `kb` (for scene graphs, those of the split's own graphs), never the query's own fact; the
+    filter uses all of `splits`. `targets` defaults to the targets of the rules. Recursive targets are also judged by
+    their least fixpoint, with none of their facts given (`judge_fixpoints`). If `splits` has negatives of the split,
+    facts are also classified as true or false (`classify_triples`).
 
     Args:
-        threads: 0 for as many as there are cores.
-        memory: bytes that plans and answers may take.
+        threads: 0: all cores.
+        memory: bytes for plans and answers.
         device: cpu, cuda or auto.
-        progress: told how far the work is.
+        progress: receives reports of progress.
     """
     started = time.perf_counter()
     bound = bind(rules, kb)
@@ -71,7 +71,8 @@ def evaluate(
     facts = facts[np.isin(facts.predicate, np.asarray(chosen, np.int32))]
     if len(facts) < all_facts:
         notes.append(
-            f"{all_facts - len(facts):,} of {all_facts:,} facts do not count: their predicate is no target of the rules"
+            f"{all_facts - len(facts):,} of {all_facts:,} facts do not count: their predicate is not a target of the "
+            "rules"
         )
     values: dict[str, float] = {}
     per_predicate: dict[str, dict[str, float]] = {}
@@ -111,7 +112,7 @@ def _parts(
     device: str,
     progress: Progress,
 ) -> Iterator[Part]:
-    """The figures of binary targets, of classes, and of other unary targets, as far as there are facts of them."""
+    """Yield the figures of binary targets, of classes, and of other unary targets that have facts."""
     binary = facts[~facts.is_unary]
     if len(binary):
         ranker = Ranker(rules, kb, threads, memory, device)
@@ -129,17 +130,17 @@ def unary_figures(
     memory: int = 2**30,
     progress: Progress = silent,
 ) -> Iterator[Part]:
-    """Yield the figures of classes, and of other unary targets, as far as there are facts of them.
+    """Yield the figures of classes, and of other unary targets, that have facts.
 
     Args:
         rules: in the ids of `kb`.
-        kb: what bodies may look at.
-        facts: what is to be found.
-        known: facts of all splits.
+        kb: the facts that bodies may use.
+        facts: the facts to predict.
+        known: the facts of all splits.
         targets: predicate ids.
         threads: CPU threads; 0: all cores.
-        memory: bytes that block sizes are chosen for.
-        progress: told how far it is.
+        memory: bytes per block.
+        progress: receives reports of progress.
     """
 
     def evidence_of(targets: Ids, entities: Ids) -> Longs:
@@ -156,26 +157,26 @@ def unary_figures(
 
 
 def binary_figures(ranks: Ranks, facts: Facts, kb: KnowledgeBase) -> Part:
-    """Return the figures of `ranks` of binary `facts`, whoever scored them."""
+    """Return the figures of the `ranks` of binary `facts`, from any scorer."""
     predicate = facts.predicate[ranks.fact]
     by_predicate = {}
     for p in np.unique(predicate):
-        mine = predicate == p
-        by_predicate[str(kb.predicates[p])] = {**rank_figures(ranks, mine), "num_queries": int(mine.sum())}
+        rows = predicate == p
+        by_predicate[str(kb.predicates[p])] = {**rank_figures(ranks, rows), "num_queries": int(rows.sum())}
     return rank_figures(ranks), by_predicate, len(ranks.fact)
 
 
 def class_figures(rank: Doubles, facts: Facts, kb: KnowledgeBase) -> Part:
-    """Return the figures of class `facts` from the realistic `rank` of each, whoever scored them."""
+    """Return the figures of class `facts` from the realistic `rank` of each, from any scorer."""
     by_predicate = {}
     for p in np.unique(facts.predicate):
-        mine = facts.predicate == p
-        by_predicate[str(kb.predicates[p])] = {**recall_figures(rank[mine]), "num_queries": int(mine.sum())}
+        rows = facts.predicate == p
+        by_predicate[str(kb.predicates[p])] = {**recall_figures(rank[rows]), "num_queries": int(rows.sum())}
     return recall_figures(rank, has_relation(kb)[facts.subject]), by_predicate, len(facts)
 
 
 def has_relation(kb: KnowledgeBase) -> Mask:
-    """Return which entities are in a binary fact that somebody stated: what follows from boxes is no relation."""
+    """Return which entities are in an annotated binary fact; geometry predicates do not count as relations."""
     stated = kb.binary[~np.isin(kb.binary.predicate, list(kb.geometry))]
     related = np.zeros(kb.num_entities, bool)
     related[stated.subject] = True
@@ -184,10 +185,10 @@ def has_relation(kb: KnowledgeBase) -> Mask:
 
 
 def member_figures(evidence_of: Callable[[int, Ids], Longs], kb: KnowledgeBase, facts: Facts, known: Facts) -> Part:
-    """Precision, recall and F1 of the decisions over all entities whose truth is not known from elsewhere.
+    """Return precision, recall and F1 of decisions about all entities whose truth is not known from another split.
 
-    An entity is said to have the predicate when its score reaches the threshold that decides the facts of
-    `kb` best (largest F1, each fact hidden from itself). `evidence_of`: a target's evidence for entities, as integers.
+    An entity is predicted to have the predicate if its score reaches the threshold with the largest F1 on the facts of
+    `kb`, each hidden from itself. `evidence_of` returns the evidence of a target for entities, as integers.
     """
     facts = facts[facts.is_unary & ~np.isin(facts.predicate, list(kb.classes))]
     totals = np.zeros(3, np.int64)
@@ -208,7 +209,7 @@ def member_figures(evidence_of: Callable[[int, Ids], Longs], kb: KnowledgeBase, 
 
 
 def _undecided(kb: KnowledgeBase, known: Ids, positive: Ids) -> Ids:
-    """Entities of this base, less those known to be members through another split."""
+    """Return the entities of this base, except those known as members from another split."""
     keep = kb.domain.copy()
     keep[known] = False
     keep[positive] = True
@@ -216,6 +217,6 @@ def _undecided(kb: KnowledgeBase, known: Ids, positive: Ids) -> Ids:
 
 
 def peak_memory_mb() -> float:
-    """Return the most memory this process has held, in megabytes (10^6 bytes)."""
+    """Return the peak memory of this process, in megabytes (10^6 bytes)."""
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6

@@ -1,4 +1,4 @@
-"""Queries of binary targets: those of given facts, each query once, and which answers are known."""
+"""Queries of binary targets: the distinct queries of given facts, and their known answers."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class TargetQueries(NamedTuple):
     Attributes:
         target: a predicate id.
         direction: 0 asks for objects, 1 for subjects.
-        query: the entity that each query knows.
-        hidden: the other end of its own fact, which it does not see; -1 where it has none.
+        query: the known entity of each query.
+        hidden: the other end of its hidden fact, or -1.
     """
 
     target: int
@@ -44,9 +44,9 @@ class Answers:
 
     @classmethod
     def of(cls, facts: Facts, target: int, direction: int, num_entities: int) -> Answers:
-        """Collect the answers that `facts` hold for a target, in one direction of query; there are `num_entities`."""
-        mine = facts.of(target)
-        ends = (mine.subject, mine.object)
+        """Collect the answers among `facts` for a target, in one direction of query, by entity below `num_entities`."""
+        found = facts.of(target)
+        ends = (found.subject, found.object)
         known, answer = ends[direction], ends[1 - direction]
         pairs = np.unique(known.astype(np.int64) * num_entities + answer)
         return cls(offsets(pairs // num_entities, num_entities), (pairs % num_entities).astype(np.int32))
@@ -57,10 +57,10 @@ class Answers:
 
 
 def known_answers(graph: Graph, more: Facts, target: int, direction: int, query: Ids) -> tuple[Longs, Ids]:
-    """Return (pointer, answer): which answers of each of some queries are known, ascending.
+    """Return (pointer, answer): the known answers of each query, ascending.
 
-    Those are the facts of `graph` and `more` ones of the predicate id `target`; query[i] is the entity that a query in
-    this `direction` knows.
+    They come from the facts of `graph` and from `more` facts of the predicate id `target`; query[i] is the known entity
+    of a query in this `direction`.
     """
     low, high = graph.edges(query, 2 * target + direction)
     answer = graph.neighbour[ranges(low, high - low)]
@@ -71,9 +71,9 @@ def known_answers(graph: Graph, more: Facts, target: int, direction: int, query:
 
 
 def answers_among(facts: Facts, target: int, direction: int, query: Ids) -> tuple[Longs, Ids]:
-    """Return (pointer, answer): the answers that `facts` hold for each query; the others as in `known_answers`."""
-    mine = facts.of(target)
-    ends = (mine.subject, mine.object)
+    """Return (pointer, answer): the answers of each query among `facts`; other arguments as in `known_answers`."""
+    known = facts.of(target)
+    ends = (known.subject, known.object)
     order = np.argsort(ends[direction], kind="stable")
     given = ends[direction][order]
     first, last = np.searchsorted(given, query), np.searchsorted(given, query, side="right")
@@ -82,11 +82,11 @@ def answers_among(facts: Facts, target: int, direction: int, query: Ids) -> tupl
 
 @dataclass(frozen=True, eq=False)
 class QueryBatch:
-    """The queries of one target in one `direction`, each once: query[i] is the entity that it knows.
+    """The distinct queries of one target in one `direction`: query[i] is the known entity.
 
-    The facts pointer[i] .. pointer[i + 1] of `rows` are those of query i, and `answer` holds their other ends; `known`
-    and `known_pointer` are its `known_answers`, which do not compete. hidden[i] is the other end of its own fact, or
-    -1. `plan` has the rules of the target, `rest` those without a loop there.
+    The facts pointer[i] .. pointer[i + 1] of `rows` belong to query i, and `answer` has their other ends; `known` and
+    `known_pointer` are its `known_answers`, which do not compete. hidden[i] is the other end of its hidden fact, or -1.
+    `plan` has the rules of the target, `rest` those without a loop.
     """
 
     plan: Plan
@@ -113,9 +113,9 @@ class QueryBatch:
         own: Mask,
         graph: Graph,
     ) -> QueryBatch:
-        """Collect the queries of those `facts` that are in `rows`; `own` marks facts that their query must not see.
+        """Collect the queries of those `facts` that are in `rows`; `own` marks facts to hide from their query.
 
-        `plan` and `rest` as above; the facts of `graph` and `known` ones do not compete.
+        `plan` and `rest` as above; the facts of `graph` and `known` facts do not compete.
         """
         ends = (facts.subject[rows], facts.object[rows])
         query, answer = ends[direction], ends[1 - direction]
@@ -131,9 +131,9 @@ class QueryBatch:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Queries low .. high - 1 of a `batch`, and the evidence of rules that have no loop of their own (`programs`).
+    """Queries `low` .. `high` - 1 of a `batch`, with the evidence of rules without a loop (`programs`).
 
-    That is in `extra`: rows (candidate, evidence) for each query.
+    `extra` has rows (candidate, evidence) for each query.
     """
 
     batch: QueryBatch
@@ -143,12 +143,12 @@ class Task:
 
     @property
     def rows(self) -> Longs:
-        """The rows of the facts that the queries come from."""
+        """The rows of the facts of the queries."""
         return self.batch.rows[self.batch.pointer[self.low] : self.batch.pointer[self.high]]
 
     @property
     def block(self) -> QueryBlock:
-        """The queries as compiled loops take them."""
+        """The queries in the form that compiled loops take."""
         batch, some = self.batch, slice(self.low, self.high)
         pointer, known = (p[self.low : self.high + 1] for p in (batch.pointer, batch.known_pointer))
         return QueryBlock(
@@ -163,14 +163,14 @@ class Task:
 
 
 def flat(extra: list[np.ndarray]) -> tuple[np.ndarray, Longs]:
-    """Join the rows of all queries, `extra`; and where those of each query begin."""
+    """Return the concatenated rows of all queries, `extra`, and where those of each query begin."""
     return np.concatenate(extra), np.cumsum([0] + [len(rows) for rows in extra])
 
 
 def queries_done(progress: Progress, name: str, reached: Longs, all_queries: int) -> Progress:
-    """Return a report of queries where tasks are counted: after n of them reached[n] of `all_queries` are done.
+    """Return a progress callback that turns numbers of tasks into numbers of queries.
 
-    `name` is the stage that `progress` is told of.
+    After n tasks, reached[n] of `all_queries` are done (`reached`). `name` is the stage reported to `progress`.
     """
 
     def report(stage: str, done: int, total: int, note: str = "") -> None:

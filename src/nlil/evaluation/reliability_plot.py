@@ -1,4 +1,4 @@
-"""The reliability plot: what scores say against what is so, before and after calibration."""
+"""The reliability plot: predicted probability against the true share, before and after calibration."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ def plot_reliability(
     title: str = "",
     is_own_sample: bool = False,
 ) -> Path:
-    """Draw a PNG at `path`: the true share of each bin against its mean probability, and how many candidates it has.
+    """Draw a PNG at `path`: the true share of each bin against its mean probability, and its number of candidates.
 
-    A bar is the 95 % interval of a share: a bin of three candidates says little, and looks so. `calibration` and
-    `is_own_sample` as in `before_and_after`; `title` stands above.
+    Bars are 95 % intervals, so a bin of three candidates is visibly uncertain. `calibration` and `is_own_sample` as in
+    `before_and_after`; `title` is the title of the plot.
     """
     from ..data.files import replacing
 
     require("matplotlib", "report", "the reliability plot")
-    # Not pyplot: it would look for a display and keep the figure in a global list.
+    # Not pyplot, which would look for a display and keep the figure in a global list.
     from matplotlib.figure import Figure
 
     path = Path(path)
     figure = Figure(figsize=(5.5, 6.5), dpi=110, layout="constrained")
     shares, counts = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
-    shares.plot((0, 1), (0, 1), color="gray", linewidth=0.8, linestyle="--", label="what is said is so")
+    shares.plot((0, 1), (0, 1), color="gray", linewidth=0.8, linestyle="--", label="perfectly calibrated")
     edges = np.linspace(0, 1, BINS + 1)
     for stage, values in before_and_after(candidates, calibration, is_own_sample).items():
         name, colour = LOOKS[stage]
@@ -76,9 +76,9 @@ def plot_reliability(
 
 
 def interval(table: Reliability) -> Doubles:
-    """Return (2, bins): how far Wilson's interval reaches below and above each share of `table`.
+    """Return (2, bins): how far Wilson's interval extends below and above each share of `table`.
 
-    It is there also where all or none are true.
+    It is not empty even if all or none are true.
     """
     ends = np.array([wilson_interval(true * count, count) for true, count in zip(table.true, table.count)])
     return np.abs(ends.reshape(-1, 2).T - table.true)

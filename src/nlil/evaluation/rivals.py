@@ -1,4 +1,4 @@
-"""The best rival of each known answer: who else could stand there, and how well rules speak for both."""
+"""The best rival of each known answer: the strongest other candidate, and the evidence for both."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ NO_RIVAL = -1
 
 @dataclass(frozen=True, eq=False)
 class Rivals:
-    """Row i belongs to fact i of those given: its own evidence, its best rival (NO_RIVAL if there is none) and the
-    rival's evidence, all with fact i hidden. Of equals the rival with the smallest id is taken.
+    """Row i belongs to fact i: its own evidence, its best rival (or NO_RIVAL), and the rival's evidence.
 
-    Of classes whose weights were fitted together, `lead` is how much more probable the rival is; empty elsewhere.
+    All with fact i hidden; ties go to the smallest id. For classes whose weights were fitted jointly, `lead` is how
+    much more probable the rival is; otherwise it is empty.
     """
 
     own: Longs
@@ -32,9 +32,9 @@ class Rivals:
 
 
 def rival_answers(ranker: Ranker, target: int, direction: int, facts: Facts, known: Facts) -> Rivals:
-    """Find rivals for `facts` of one binary target: for the object (direction 0) or the subject (1); no known answers.
+    """Find rivals for `facts` of one binary target: for the object (direction 0) or the subject (1).
 
-    `ranker` scores them.
+    `ranker` scores them; known answers are not rivals.
     """
     answers = Answers.of(known, target, direction, ranker.kb.num_entities)
     ends = (facts.subject, facts.object)
@@ -42,12 +42,12 @@ def rival_answers(ranker: Ranker, target: int, direction: int, facts: Facts, kno
     graph_of = ranker.kb.graph_of
 
     def best(_: int, i: int, total: Longs) -> tuple[int, int, int]:
-        a, mine = int(query[i]), int(total[answer[i]])
+        a, own = int(query[i]), int(total[answer[i]])
         total[answers.to(a)] = NO_RIVAL
         if graph_of is not None:
             total[graph_of != graph_of[a]] = NO_RIVAL
         rival = int(total.argmax())
-        return mine, rival if total[rival] >= 0 else NO_RIVAL, max(int(total[rival]), 0)
+        return own, rival if total[rival] >= 0 else NO_RIVAL, max(int(total[rival]), 0)
 
     (found,) = ranker.each([TargetQueries(target, direction, query, answer)], best)
     return Rivals(*np.array(found, np.int64).reshape(-1, 3).T)
@@ -56,7 +56,7 @@ def rival_answers(ranker: Ranker, target: int, direction: int, facts: Facts, kno
 def rival_classes(
     scorer: MemberScorer, kb: KnowledgeBase, facts: Facts, memory: int, progress: Progress = silent
 ) -> Rivals:
-    """Find for class `facts` whose predicate is a target of `scorer` the best other class that the object has not."""
+    """Find for class `facts`, whose predicates are targets of `scorer`, the best class that the object lacks."""
     position = np.full(kb.num_predicates, -1, np.int64)
     position[scorer.targets] = np.arange(len(scorer.targets))
     held = kb.unary[np.isin(kb.unary.predicate, scorer.targets)]
@@ -69,7 +69,7 @@ def rival_classes(
         rows = np.arange(len(some))
         own = total[rows, position[some.predicate]]
         chances = class_chances(total, unit) if unit else np.zeros(total.shape)
-        # Each known class of each object: rows of `total` that share the object are found by sorting.
+        # Drop the known classes of each object; rows of `total` with the same object are found by sorting.
         order = np.argsort(some.subject, kind="stable")
         low, high = (np.searchsorted(some.subject[order], held.subject, side) for side in ("left", "right"))
         for shift in range(int((high - low).max(initial=0))):

@@ -1,7 +1,7 @@
-"""Triple classification: is a given fact true or false, where a set comes with false facts.
+"""Triple classification: whether a given fact is true or false, for data with negative facts.
 
-A fact is called true when its score is above the threshold of its predicate, which is the one that decides the
-validation facts and the validation negatives best. Facts are scored with themselves hidden.
+A fact is classified as true if its score is above the threshold of its predicate, the one that best separates the
+validation facts from the validation negatives. Each fact is scored with itself hidden.
 
 `splits` has the facts and negatives of each `split`; `targets` are predicate ids.
 """
@@ -40,9 +40,9 @@ class Labelled:
     is_true: Mask
 
     def of(self, predicate: int) -> Labelled:
-        """Return those of one predicate."""
-        mine = self.predicate == predicate
-        return Labelled(self.predicate[mine], self.score[mine], self.is_true[mine])
+        """Return the rows of one predicate."""
+        rows = self.predicate == predicate
+        return Labelled(self.predicate[rows], self.score[rows], self.is_true[rows])
 
 
 def classify_triples(
@@ -54,11 +54,11 @@ def classify_triples(
     threads: int = 0,
     memory: int = 2**30,
 ) -> Classified:
-    """Return auc and accuracy over the facts and negatives of `split`, of the targets that have negatives there.
+    """Return auc and accuracy over the facts and negatives of `split`, for targets with negatives there.
 
-    Thresholds come from the validation facts and negatives; a predicate without any takes that of all together. Where
-    validation has none, or is itself what is judged, there is no accuracy: no figure comes from its own facts. `kb`
-    holds the training facts.
+    Thresholds come from the validation facts and negatives; a predicate without any uses the overall threshold. There
+    is no accuracy if validation has no negatives, or is itself evaluated: no figure is measured on the facts it was
+    fitted on. `kb` has the training facts.
     """
     judged = labelled(rules, kb, splits, split, targets, threads, memory)
     if judged is None:
@@ -69,8 +69,8 @@ def classify_triples(
     if chosen is not None:
         everywhere = best_cut(chosen.score, chosen.is_true)
         for p in np.unique(judged.predicate):
-            mine = chosen.of(int(p))
-            thresholds[int(p)] = best_cut(mine.score, mine.is_true) if len(mine.score) else everywhere
+            own = chosen.of(int(p))
+            thresholds[int(p)] = best_cut(own.score, own.is_true) if len(own.score) else everywhere
         values["accuracy"] = _accuracy(judged, thresholds)
     elif split != "valid":
         notes.append(
@@ -78,10 +78,10 @@ def classify_triples(
         )
     per_predicate = {}
     for p in np.unique(judged.predicate):
-        mine = judged.of(int(p))
-        figures = {"auc": area_under_roc(mine.score, mine.is_true)} if 0 < mine.is_true.mean() < 1 else {}
+        own = judged.of(int(p))
+        figures = {"auc": area_under_roc(own.score, own.is_true)} if 0 < own.is_true.mean() < 1 else {}
         if thresholds:
-            figures["accuracy"] = _accuracy(mine, thresholds)
+            figures["accuracy"] = _accuracy(own, thresholds)
         per_predicate[str(kb.predicates[p])] = figures
     return Classified(values, per_predicate, notes)
 
@@ -89,11 +89,11 @@ def classify_triples(
 def labelled(
     rules: RuleSet, kb: KnowledgeBase, splits: Splits, split: str, targets: list[int], threads: int, memory: int
 ) -> Labelled | None:
-    """Score the facts and negatives of a split; None where it has no facts or no negatives of a target."""
+    """Score the facts and negatives of a split; None if it has no facts or no negatives of a target."""
     negatives = splits.negatives.get(split, Facts.empty()).crisp()
     negatives = negatives[np.isin(negatives.predicate, targets)]
     facts = splits[split].crisp()
-    # Without negatives of its own a predicate would only reward whoever always says yes.
+    # A predicate without negatives would reward always answering true.
     facts = facts[np.isin(facts.predicate, np.unique(negatives.predicate))]
     if not len(facts) or not len(negatives):
         return None
@@ -106,7 +106,7 @@ def labelled(
 
 
 def fact_scores(rules: RuleSet, kb: KnowledgeBase, facts: Facts, threads: int = 0, memory: int = 2**30) -> Doubles:
-    """Return the score of each of `facts`, itself hidden."""
+    """Return the score of each of `facts`, hidden from itself."""
     evidence = np.zeros(len(facts), np.int64)
     rows_of = {int(p): np.flatnonzero(facts.predicate == p) for p in np.unique(facts.predicate)}
     binary = [p for p in rows_of if kb.predicates[p].arity == 2]
@@ -124,9 +124,9 @@ def fact_scores(rules: RuleSet, kb: KnowledgeBase, facts: Facts, threads: int = 
 
 
 def best_cut(score: Doubles, is_true: Mask) -> float:
-    """Return the cut of `score` above which most facts are true, and below it false.
+    """Return the threshold of `score` with the best accuracy: above it facts are classified as true.
 
-    It is halfway between two neighbouring scores, or beside all of them; of equally good ones the lowest.
+    It is halfway between two neighbouring scores, or outside all of them; ties go to the lowest.
 
     >>> best_cut(np.array([0.1, 0.2, 0.6, 0.8]), np.array([False, False, True, True]))
     0.4

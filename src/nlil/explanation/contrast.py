@@ -172,12 +172,12 @@ def explain_contrast(first: Explainer, second: Explainer, fact: Fact, rival: Fac
     found = first.scored(fact, side), second.scored(rival, side)
     power = [dict(_powers(explainer, one)) for explainer, one in zip((first, second), found)]
     sides = []
-    for explainer, one, mine, theirs in zip((first, second), found, power, reversed(power)):
-        net = {place: max(own - theirs.get(key, (0, 0))[1], 0) for key, (place, own) in mine.items()}
+    for explainer, one, its, other in zip((first, second), found, power, reversed(power)):
+        net = {place: max(own - other.get(key, (0, 0))[1], 0) for key, (place, own) in its.items()}
         score, total = one.shares.score, max(one.shares.evidence, 1)
         reasons = explainer.reasons(one, {place: score * value / total for place, value in net.items() if value})
-        same = sum(own for _, own in mine.values()) - sum(net.values())
-        num_same = len(mine.keys() & theirs.keys())
+        same = sum(own for _, own in its.values()) - sum(net.values())
+        num_same = len(its.keys() & other.keys())
         probability = explainer.probability(one)
         sides.append(Preference(one.fact, score, reasons, score * same / total, num_same, one.excluded, probability))
     return Contrast(sides[0], sides[1], Labels.of(first.kb))

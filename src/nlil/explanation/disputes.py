@@ -5,7 +5,7 @@
 Without probabilities, scores take their place.
 
 Competitors are the other classes of the group. For a binary predicate they are other objects if at least 90 % of the
-subjects have one object, and other subjects if at least 90 % of the objects have one subject. Facts of the data are no
+subjects have one object, and other subjects if at least 90 % of the objects have one subject. Facts of the data are not
 competitors.
 """
 
@@ -156,7 +156,7 @@ class _Case(NamedTuple):
 
 
 def _cases(facts: Facts, rivals: Rivals, direction: int, calibration: Calibration | None) -> Longs:
-    """Return the cases in which the rival wins, by rounded scores: a tie in a ranking is no dispute."""
+    """Return the cases in which the rival wins, by rounded scores: a tie is not a dispute."""
     own, other = score(rivals.own), score(rivals.evidence)
     wins = (np.round(other - own, 9) > 0) & (rivals.rival != NO_RIVAL)
     lead = rivals.lead

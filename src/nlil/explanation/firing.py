@@ -108,7 +108,7 @@ class Firing:
         self._exclusions = by_code(rules.exclusions, kb)
         self._small = SmallWork()
         self._kinds: dict[int, Longs] = {}
-        self._target, self._rows, self._mine = -1, np.zeros(0, np.int64), rules
+        self._target, self._rows, self._target_rules = -1, np.zeros(0, np.int64), rules
         self._scorer: tuple[RuleSet, MemberScorer] | None = None
         self._scored: tuple[Ids, Doubles]
         self._last: Values | None = None
@@ -122,7 +122,12 @@ class Firing:
         """
         other = Firing(self.rules, kb, self.memory)
         other._small = self._small
-        other._target, other._rows, other._mine, other._kinds = self._target, self._rows, self._mine, self._kinds
+        other._target, other._rows, other._target_rules, other._kinds = (
+            self._target,
+            self._rows,
+            self._target_rules,
+            self._kinds,
+        )
         other._before = None if self._last is None else (self._last, changed)
         return other
 
@@ -130,9 +135,9 @@ class Firing:
         """Return the rows whose head is the predicate id `target`, and these rules as a set."""
         if target != self._target:
             rows = np.flatnonzero(self.rules.head == target)
-            self._target, self._rows, self._mine = target, rows, self.rules.take(rows).compact()
+            self._target, self._rows, self._target_rules = target, rows, self.rules.take(rows).compact()
             self._kinds = {}
-        return self._rows, self._mine
+        return self._rows, self._target_rules
 
     def pair(self, target: int, x: int, y: int, hidden: Pair | None = None, direction: int = 0) -> Fired:
         """Return the rules that hold for target(x, y) while the fact target(hidden) is hidden.
@@ -147,46 +152,46 @@ class Firing:
         if hidden is not None and hidden != (x, y):
             rest = changed(self.kb, without=[self.kb.fact(target, *hidden)])
             return self.over(rest, {target}).pair(target, x, y, None, direction)
-        rows, mine = self.of_target(target)
-        fits = mine.head_entity == np.array([NO_ENTITY, x, y])[mine.fixed]
+        rows, rules = self.of_target(target)
+        fits = rules.head_entity == np.array([NO_ENTITY, x, y])[rules.fixed]
         if self.kb.graph_of is not None:
             fits &= self.kb.graph_of[x] == self.kb.graph_of[y]
         hide = hidden is not None
         value = self._values((target, x, y, hide), fits, lambda some: self._pair_values(some, target, x, y, hide))
-        kind = self._kinds_for(direction)[value > 0] if mine.aggregation.weighing else None
+        kind = self._kinds_for(direction)[value > 0] if rules.aggregation.weighing else None
         return self._fired(value, rows[fits], self._exclusion(target, x, y, hide), kind)
 
     def _kinds_for(self, direction: int) -> Longs:
         """Return the kind of each rule of the target."""
         if direction not in self._kinds:
-            shapes = Shapes.of(self._mine.bodies, self.graph)
-            mine = TargetRules.of(self._mine, shapes, Parts.of(self._mine, shapes))
-            self._kinds[direction] = kinds(mine, direction)
+            shapes = Shapes.of(self._target_rules.bodies, self.graph)
+            rules = TargetRules.of(self._target_rules, shapes, Parts.of(self._target_rules, shapes))
+            self._kinds[direction] = kinds(rules, direction)
         return self._kinds[direction]
 
     def member(self, target: int, x: int) -> Fired:
         """Return the rules that hold for target(x) while target(x), and for a class all classes of x, are hidden."""
-        rows, mine = self.of_target(target)
-        fits = np.ones(len(mine), bool)
+        rows, rules = self.of_target(target)
+        fits = np.ones(len(rules), bool)
         return self._fired(self._values((target, x), fits, lambda some: self._member_values(some, target, x)), rows)
 
-    def _values(self, question: tuple[object, ...], fits: Mask, evaluate: Callable[[RuleSet], Doubles]) -> Doubles:
+    def _values(self, query: tuple[object, ...], fits: Mask, evaluate: Callable[[RuleSet], Doubles]) -> Doubles:
         """Return the value of each rule of the target; evaluates only matching rules without a cached value."""
-        value, is_open, mine = np.zeros(len(fits)), fits, self._mine
-        if self._before is not None and self._before[0][0] == question and len(mine):
+        value, is_open, rules = np.zeros(len(fits)), fits, self._target_rules
+        if self._before is not None and self._before[0][0] == query and len(rules):
             (_, before), changed = self._before
-            value, bodies = before.copy(), mine.bodies
-            is_open = fits & bodies.any_line(bodies.lines.names(changed))[mine.body]
-        value[is_open] = evaluate(mine if is_open.all() else mine.take(is_open).compact())
-        self._last = question, value
+            value, bodies = before.copy(), rules.bodies
+            is_open = fits & bodies.any_line(bodies.lines.names(changed))[rules.body]
+        value[is_open] = evaluate(rules if is_open.all() else rules.take(is_open).compact())
+        self._last = query, value
         return value
 
     def _fired(
         self, value: Doubles, fitting: Longs, exclusion: Exclusion | None = None, kind: Longs | None = None
     ) -> Fired:
-        rows, mine, holds = self._rows, self._mine, np.flatnonzero(value > 0)
-        power = evidence(value[holds] * mine.weights[holds])
-        return Fired(rows[holds], power, value[holds], mine.is_prior[holds], fitting, exclusion, kind)
+        rows, rules, holds = self._rows, self._target_rules, np.flatnonzero(value > 0)
+        power = evidence(value[holds] * rules.weights[holds])
+        return Fired(rows[holds], power, value[holds], rules.is_prior[holds], fitting, exclusion, kind)
 
     def _exclusion(self, target: int, x: int, y: int, hide: bool) -> Exclusion | None:
         """Return the first exclusion of the target whose step leads from x to y."""
@@ -198,11 +203,11 @@ class Firing:
 
     # unary heads ------------------------------------------------------------------------------------
 
-    def _member_values(self, mine: RuleSet, target: int, x: int) -> Doubles:
+    def _member_values(self, rules: RuleSet, target: int, x: int) -> Doubles:
         """Return the value of each rule for x, computed by the scorer of `evaluation`."""
-        if self._scorer is None or self._scorer[0] is not mine:
-            self._scorer = mine, MemberScorer(mine, self.kb, np.array([target]), 1, self.memory)
-            self._scored = np.zeros(0, np.int32), np.zeros((0, len(mine)))
+        if self._scorer is None or self._scorer[0] is not rules:
+            self._scorer = rules, MemberScorer(rules, self.kb, np.array([target]), 1, self.memory)
+            self._scored = np.zeros(0, np.int32), np.zeros((0, len(rules)))
         if x not in self._scored[0]:
             entities = self._together if x in self._together else np.array([x], np.int32)
             scorer = self._scorer[1]
@@ -213,9 +218,9 @@ class Firing:
 
     # binary heads -----------------------------------------------------------------------------------
 
-    def _pair_values(self, mine: RuleSet, target: int, x: int, y: int, hide: bool) -> Doubles:
+    def _pair_values(self, rules: RuleSet, target: int, x: int, y: int, hide: bool) -> Doubles:
         """Return the value of each rule for (x, y)."""
-        lines = mine.bodies.lines
+        lines = rules.bodies.lines
         is_true = (lines.lengths == 0) & (lines.start == ANY_NODE)
         value, left = is_true.astype(np.float64), ~is_true
         if not self.is_soft:
@@ -226,19 +231,19 @@ class Firing:
                 hidden = HiddenFact(code, start, end if hide else -1, -1, self.graph.is_unary)
                 value[walked] = self._walked(lines.take(walked), hidden, end)
                 left &= ~walked
-        soft = self._soft_answers(mine, target, x, y if hide else -1) if self.is_soft else None
+        soft = self._soft_answers(rules, target, x, y if hide else -1) if self.is_soft else None
         for line in np.flatnonzero(left).tolist():
             if soft is None:
                 value[line] = self._holds(lines, line, x, y, Hidden(target, frozenset()) if hide else None)
             else:
                 value[line] = np.broadcast_to(soft.line(line), (1, self.kb.num_entities))[0, y]
-        return mine.bodies.values(value[None], not self.is_soft)[0, mine.body] if len(mine) else np.zeros(0)
+        return rules.bodies.values(value[None], not self.is_soft)[0, rules.body] if len(rules) else np.zeros(0)
 
-    def _soft_answers(self, mine: RuleSet, target: int, x: int, hidden: int) -> LineAnswers:
+    def _soft_answers(self, rules: RuleSet, target: int, x: int, hidden: int) -> LineAnswers:
         query, end = np.array([x], np.int32), np.array([hidden], np.int32)
         graph = Graph.of(self.kb)
         group = np.zeros_like(graph.is_unary)
-        return LineAnswers(graph, mine.bodies, 2 * target, query, end, group, self._walk, self.memory)
+        return LineAnswers(graph, rules.bodies, 2 * target, query, end, group, self._walk, self.memory)
 
     def _holds(self, lines: Lines, line: int, x: int, y: int, hidden: Hidden | None) -> float:
         """Return whether a line holds that the compiled walk does not support."""

@@ -170,7 +170,7 @@ def about(statement: Statement, entities: Mapping[str, str]) -> Statement:
         return Constant(entities[anchor.name]) if isinstance(anchor, Variable) else anchor
 
     if not statement.steps:
-        return statement  # an equation of an entity with itself is none
+        return statement  # an equation of an entity with itself says nothing
     return Statement(named(statement.start), statement.steps, named(statement.end))
 
 

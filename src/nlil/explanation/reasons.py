@@ -228,8 +228,8 @@ def grouped(
     """
     members: list[list[int]] = []
     rests_on: list[frozenset[object]] = []
-    for place, mine in enumerate(ways):
-        keys = mine.keys
+    for place, own in enumerate(ways):
+        keys = own.keys
         joined = next((i for i, facts in enumerate(rests_on) if _is_inside(keys, facts)), None)
         if joined is None:
             members.append([place])
@@ -243,7 +243,7 @@ def grouped(
 
 
 def _is_inside(keys: list[frozenset[object]], facts: frozenset[object]) -> bool:
-    """Return whether each grounding shares enough facts; one without facts is inside of nothing but its like."""
+    """Return whether each grounding shares enough facts; a grounding without facts matches only others without."""
     return all(len(way & facts) >= SHARED_PART * len(way) if way else not facts for way in keys)
 
 

@@ -119,15 +119,15 @@ def what_if(
     """Explain a fact before and after changes of the data.
 
     Args:
-        rules: What scores the fact.
-        kb: The facts that the rules look at.
+        rules: The rules that score the fact.
+        kb: The facts that the rules are evaluated on.
         query: The fact, as a value or as text.
         without: Facts to remove, which the data must have.
         add: Facts to add, which the data must not have; their names must be known.
         side: The answer explained: object for uncle(alice, ?), subject for uncle(?, bob).
         top: Rules shown, strongest first; default: all that count, up to 20.
         memory: Bytes that one evaluation may take.
-        calibration: What scores mean as probabilities; default: what the rules know of it.
+        calibration: The map from scores to probabilities; by default that of the rules.
     """
     explainer = Explainer(rules, kb, memory, calibration)
     return explain_what_if(explainer, query, without=without, add=add, side=side, top=top)
@@ -161,13 +161,13 @@ def necessary_facts(
     """Return the facts behind the counted rules, by how far the score falls without each.
 
     Args:
-        rules: What scores the fact.
-        kb: The facts that the rules look at.
+        rules: The rules that score the fact.
+        kb: The facts that the rules are evaluated on.
         query: The fact, as a value or as text.
         limit: The most facts to return, largest fall first.
         side: The answer explained: object for uncle(alice, ?), subject for uncle(?, bob).
         memory: Bytes that one evaluation may take.
-        calibration: What scores mean as probabilities; default: what the rules know of it.
+        calibration: The map from scores to probabilities; by default that of the rules.
     """
     return find_necessary_facts(Explainer(rules, kb, memory, calibration), query, limit=limit, side=side)
 

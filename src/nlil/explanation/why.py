@@ -248,7 +248,7 @@ def explain(
 
     Args:
         rules: The rules that score it.
-        kb: The facts that the rules look at.
+        kb: The facts that the rules are evaluated on.
         query: The fact, as a value or as text.
         top: Rules shown, strongest first; by default all that count, up to 20.
         groundings: Groundings shown for each rule.
@@ -287,7 +287,7 @@ class Explainer:
 
     Args:
         rules: The rules that score facts.
-        kb: The facts that the rules look at.
+        kb: The facts that the rules are evaluated on.
         memory: Bytes that one evaluation may take.
         probabilities: A calibration, or `Probabilities` over more rules than these.
     """
@@ -353,7 +353,7 @@ class Explainer:
         looked_into = max(shown, min(MAX_GROUPED, num_counted))
         ways = cache(lambda place: self._ways(found, place))
         counted = [ways(int(place)) for place in shares.order[:looked_into]]
-        supports = [self._support(found, rank, mine, groundings) for rank, mine in enumerate(counted)]
+        supports = [self._support(found, rank, own, groundings) for rank, own in enumerate(counted)]
         reasons = grouped(supports, counted, num_counted - looked_into, float(shares.share[looked_into:].sum()))
         missed = tuple(self._miss(row, found.x, found.y) for row in self.failing(found.fired, misses))
         return Explanation(
@@ -412,7 +412,7 @@ class Explainer:
             lambda fact: is_soft or self.kb.predicate_id(fact.predicate) in denied,
         )
         counted = [ways(int(place)) for place in found.shares.order]
-        tried = dict.fromkeys(fact for mine in counted for fact in sorted(mine.every if is_soft else mine.core))
+        tried = dict.fromkeys(fact for own in counted for fact in sorted(own.every if is_soft else own.core))
         return shares.falls(tried, found.shares.score), len(tried)
 
     def _denied_predicates(self, target: int) -> frozenset[int]:
@@ -452,13 +452,13 @@ class Explainer:
 
     def _denied(self, found: ScoredFact) -> list[Miss]:
         """Return the strongest rules of a class that negate one statement, which holds; none for excluded facts."""
-        rows, mine = self.firing.of_target(found.target)
-        if found.y is not None or found.excluded is not None or not len(mine):
+        rows, rules = self.firing.of_target(found.target)
+        if found.y is not None or found.excluded is not None or not len(rules):
             return []
-        bodies = mine.bodies
+        bodies = rules.bodies
         denies_one = bodies.uses_operator(NOT) & (np.diff(bodies.pointer) == 2)
-        quiet = np.flatnonzero(denies_one[mine.body] & ~np.isin(rows, found.fired.rows) & (mine.weights > 0))
-        best = quiet[np.argsort(-mine.weights[quiet], kind="stable")][:MAX_AGAINST]
+        quiet = np.flatnonzero(denies_one[rules.body] & ~np.isin(rows, found.fired.rows) & (rules.weights > 0))
+        best = quiet[np.argsort(-rules.weights[quiet], kind="stable")][:MAX_AGAINST]
         return [self._miss(int(row), found.x, found.y) for row in rows[best]]
 
     def _miss(self, row: int, x: int, y: int | None) -> Miss:
@@ -474,7 +474,7 @@ class Explainer:
 
 
 def _different(*misses: Miss) -> tuple[Miss, ...]:
-    """Keep the first of the rules that lack the same."""
+    """Keep the first of the rules that lack the same facts."""
     first: dict[object, Miss] = {}
     for miss in misses:
         first.setdefault(miss.missing or miss.statement, miss)

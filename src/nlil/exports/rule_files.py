@@ -281,5 +281,5 @@ def _texts(items: Any, what: str) -> list[str]:
     texts = [item if isinstance(item, str) else item[what] for item in items]
     for number, item in enumerate(texts, start=1):
         if not isinstance(item, str):
-            raise TypeError(f"{what} {number} is no text: {item!r}")
+            raise TypeError(f"{what} {number} is not text: {item!r}")
     return texts

@@ -5,8 +5,8 @@ Evidence is the weight of a rule as an integer, so that sums are exact in any or
     evidence(w) = round(-log(1 - w) * 2^40)        score = 1 - exp(-evidence / 2^40)
 
 The noisy-or of weights is the sum of their evidence. Scores are rounded to 1e-9 before they are compared: `tie_bounds`
-returns the range of evidence that rounds to the same score, and `compare` says who is above and who is tied. Only this
-file knows noisy-or, the kinds of rules and their weights, and ties. Explanations call `share_out`.
+returns the range of evidence that rounds to the same score, and `compare` says which candidates are above and which are
+tied. Only this file knows noisy-or, the kinds of rules and their weights, and ties. Explanations call `share_out`.
 
 `low` and `high` are always the `tie_bounds` of an answer: evidence from `low` to below `high` is tied with it.
 """
@@ -361,12 +361,12 @@ def _weighed_by_kind(aggregation: Aggregation, rows: Longs, evidence: Longs, kin
     _, weight, prior_weight = kind_weights(aggregation)
     power = np.zeros_like(evidence)
     for k in np.unique(kind):
-        mine = np.flatnonzero(kind == k)
+        same = np.flatnonzero(kind == k)
         if k == len(weight):
             # Scoring sums the priors before it weights them; there is at most one per side.
-            power[mine] = weighed(evidence[mine], prior_weight)
+            power[same] = weighed(evidence[same], prior_weight)
             continue
-        best = mine[np.lexsort((rows[mine], -evidence[mine]))][: aggregation.top]
+        best = same[np.lexsort((rows[same], -evidence[same]))][: aggregation.top]
         power[best] = [weighed(e, w) for e, w in zip(evidence[best], weight[k])]
     return power
 
@@ -375,18 +375,18 @@ def _weighed_by_kind(aggregation: Aggregation, rows: Longs, evidence: Longs, kin
 
 
 class ScoreSpace(NamedTuple):
-    """Scratch space of one thread, all zeros between queries; only what a query touches is used.
+    """Scratch space of one thread, all zeros between queries.
 
-    A candidate that some rule fires for is touched: it gets the next slot, from 1 on. Rows of slot 0, that of all other
-    candidates, stay zero.
+    A candidate is touched when a rule fires for it: it gets the next slot, counted from 1. All other candidates share
+    slot 0, whose rows stay zero.
 
     Attributes:
         slot: by entity, its slot.
         touched: by slot, the candidate.
         strongest: (slots, kinds, top), the best evidence from rules of each kind, largest first.
-        floor: (slots, kinds), the last of these: what a rule must exceed to count.
-        total: by slot, where the evidence is summed.
-        prior: by entity, what the priors of the plan at hand say.
+        floor: (slots, kinds), the least of these: a rule must exceed it to count.
+        total: by slot, the sum of the evidence.
+        prior: by entity, the evidence of the priors of the current plan.
         walk: the scratch space of `reach`.
     """
 
@@ -404,10 +404,10 @@ def score_space(
 ) -> ScoreSpace:
     """Make the scratch space for a base of `num_entities` and lines of up to `most_steps`.
 
-    `top` is the number of rules that count per kind, `kinds` the number of kinds; `flag` as in `WalkSpace`.
-    It `spreads` where facts are soft.
+    `top` is the number of rules that count per kind, `kinds` the number of kinds; `flag` as in `WalkSpace`. `spreads`
+    adds the space that soft facts need.
     """
-    slots = num_entities + 1  # of memory that nobody has written to, the system gives no page away
+    slots = num_entities + 1  # pages of memory that are never written to cost nothing
     return ScoreSpace(
         np.zeros(num_entities, np.int32),
         np.zeros(slots, np.int32),
@@ -445,7 +445,10 @@ def counts(space: ScoreSpace, candidate: int, evidence: int, kind: int) -> bool:
 
 @compiled
 def touch(space: ScoreSpace, num_touched: int, candidate: int) -> int:
-    """Give `candidate` a slot of `space` if it has none; returns how many are touched then, `num_touched` before."""
+    """Give `candidate` a slot of `space` if it has none; return the number of touched candidates.
+
+    Before the call it was `num_touched`.
+    """
     if space.slot[candidate] == 0:
         num_touched += 1
         space.slot[candidate] = num_touched
@@ -455,9 +458,10 @@ def touch(space: ScoreSpace, num_touched: int, candidate: int) -> int:
 
 @compiled
 def add(space: ScoreSpace, num_touched: int, candidate: int, evidence: int, top: int, kind: int) -> int:
-    """Add a firing rule of `candidate`; return the number of candidates touched so far, before it `num_touched`.
+    """Add a rule that fires for `candidate`; return the number of touched candidates, before the call `num_touched`.
 
-    `evidence` is above its floor in `space` for this `kind` (`counts`); the `top` strongest rules are kept.
+    `evidence` is above the floor of the candidate in `space` for this `kind` (`counts`); the `top` strongest rules are
+    kept.
     """
     num_touched = touch(space, num_touched, candidate)
     slot = space.slot[candidate]
@@ -476,7 +480,7 @@ def add(space: ScoreSpace, num_touched: int, candidate: int, evidence: int, top:
 
 @compiled
 def clear(space: ScoreSpace, touched: int) -> None:
-    """Make `space` all zeros again, but for its priors; `touched` is how many candidates it has touched."""
+    """Reset `space` to zeros, except for its priors; `touched` is the number of touched candidates."""
     for s in range(1, touched + 1):
         space.slot[space.touched[s]] = 0
         for k in range(space.strongest.shape[1]):

@@ -212,7 +212,7 @@ class Bodies:
 
     def _sum(self, of_line: np.ndarray) -> Longs:
         """Sum a value per line over the lines of each body."""
-        value = np.append(of_line, np.zeros(3, of_line.dtype)).astype(np.int64)  # operators stand at the end: 0
+        value = np.append(of_line, np.zeros(3, of_line.dtype)).astype(np.int64)  # operators index the end: 0
         total = np.concatenate(([0], np.cumsum(value[self.ops])))
         return total[self.pointer[1:]] - total[self.pointer[:-1]]
 

@@ -55,7 +55,7 @@ class CalibrationMap:
     covariance: tuple[float, ...] = ()
 
     def __call__(self, score: Doubles) -> Doubles:
-        return _kept_inside(sigmoid(features(score) @ self._parameters))
+        return _clipped(sigmoid(features(score) @ self._parameters))
 
     @property
     def _parameters(self) -> Doubles:
@@ -72,7 +72,7 @@ class CalibrationMap:
             matrix += np.triu(matrix, 1).T
             error = float(np.sqrt(max(x @ matrix @ x, 0.0)))
             ends = [z - NORMAL_95 * error, z + NORMAL_95 * error]
-        return Probability(*_kept_inside(sigmoid(np.array([z, *ends]))).tolist())
+        return Probability(*_clipped(sigmoid(np.array([z, *ends]))).tolist())
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ class Calibration:
         """Return the probability of each `score`, by the `arity` of its predicate; the score itself without a map."""
         result = score.copy()
         for of_arity, found in self.maps.items():
-            mine = arity == of_arity
-            result[mine] = found(score[mine])
+            rows = arity == of_arity
+            result[rows] = found(score[rows])
         return result
 
     def to_dict(self) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def features(score: Doubles) -> Doubles:
     return np.stack((np.log(s), -np.log1p(-s), np.ones(len(s))), axis=1)
 
 
-def _kept_inside(probability: Doubles) -> Doubles:
+def _clipped(probability: Doubles) -> Doubles:
     """Keep probabilities away from 0 and 1; no finite sample shows more."""
     return np.clip(probability, RESOLUTION, 1 - RESOLUTION)
 

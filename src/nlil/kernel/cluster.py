@@ -1,13 +1,13 @@
 """The workers of a Ray cluster: the same contract as threads, on many machines.
 
-    with cluster("ray"):                  # a cluster of this machine alone, as many workers as cores
-    with cluster("ray://10.0.0.1:6379"):  # the cluster that `ray start --head` made there; this machine is one of it
+    with cluster("ray"):                  # this machine only, one worker per core
+    with cluster("ray://10.0.0.1:6379"):  # the cluster that `ray start --head` made there; this machine is a node of it
         ...                               # pools of `workers` run their tasks there
 
-Ray schedules tasks, moves objects, and runs the tasks of a dead worker again. What is here is how work is packed.
-A function and its tasks are packed once for all workers. Large arrays and tables of names are not in the package: each
-of them goes to the object store when it is first seen, so that it travels once to each machine, however many tasks and
-stages name it, and its workers map it into their memory. On the way back, results name what they share with the caller.
+Ray schedules tasks, moves objects, and reruns the tasks of a dead worker. This file decides how work is packed.
+A function and its tasks are packed once for all workers. Large arrays and tables of names are stored separately: each
+is put into the object store when it first occurs and copied once to each machine, where the workers map it into memory,
+however many tasks and stages refer to it. Results refer to shared objects in the same way.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ from ..progress import Progress, Stop, silent
 from .pool import REPORT_EVERY, Pool, Result, Scratch, Task, executing
 
 PARTS = 16
-"""Parts of the tasks for each processor: machines that join late still find some left."""
+"""Batches of tasks per processor: enough that machines that join late still get some."""
 SHARED_BYTES = 2**16
 """Smaller arrays are packed with the tasks."""
 SCHEME = "ray://"
 ANSWER = 10.0
-"""Seconds in which the head of a cluster must answer."""
+"""Seconds to wait for the head node of a cluster."""
 LAST_PARTS = 2.0
-"""Seconds that running tasks have to return what they have found once it is time to stop."""
+"""Seconds that running tasks have to return their results once it is time to stop."""
 
 
 @contextmanager
 def cluster(address: str | None, threads: int = 0) -> Iterator[Counter[str]]:
-    """Run the tasks of `workers` on the cluster at `address` inside this block; None: on threads here, as usual.
+    """Run the tasks of `workers` on the cluster at `address` inside this block.
 
-    Yields how many tasks each node has done so far.
+    Yields the number of tasks that each node has finished so far.
 
     Args:
-        address: `ray`: a cluster of this machine alone; `ray://HOST:PORT`: the one with this head.
-        threads: workers of a cluster of this machine alone; 0: all cores.
+        address: `ray`: only this machine; `ray://HOST:PORT`: the cluster with this head node; None: threads, as usual.
+        threads: the number of workers if the cluster is only this machine; 0: all cores.
     """
     done: Counter[str] = Counter()
     if address is None:
@@ -57,15 +57,15 @@ def cluster(address: str | None, threads: int = 0) -> Iterator[Counter[str]]:
     if address != "ray" and not re.fullmatch(f"{SCHEME}[^:/]+:[0-9]+", address):
         raise ConfigError(f"expected ray or ray://HOST:PORT, got {address!r}", "cluster")
     ray = require("ray", "cluster", "work on a cluster")
-    ours = not ray.is_initialized() or address != "ray"
-    if ours:
-        here: dict[str, Any] = {"include_dashboard": False, "num_cpus": threads or None} if address == "ray" else {}
+    is_owner = not ray.is_initialized() or address != "ray"
+    if is_owner:
+        options: dict[str, Any] = {"include_dashboard": False, "num_cpus": threads or None} if address == "ray" else {}
         try:
-            if address != "ray":  # Ray would try for minutes
+            if address != "ray":  # Ray itself would keep trying for minutes
                 host, _, port = address.removeprefix(SCHEME).partition(":")
                 socket.create_connection((host, int(port)), ANSWER).close()
             place = "local" if address == "ray" else address.removeprefix(SCHEME)
-            ray.init(place, log_to_driver=False, logging_level="error", **here)
+            ray.init(place, log_to_driver=False, logging_level="error", **options)
         except (OSError, OverflowError, RuntimeError, ValueError) as error:
             raise ClusterError(f"{address}: no cluster answers there ({_first_line(error)})") from error
     try:
@@ -73,7 +73,7 @@ def cluster(address: str | None, threads: int = 0) -> Iterator[Counter[str]]:
         with executing(lambda make, threads: RayPool(packages, done, make, threads)):
             yield done
     finally:
-        if ours:
+        if is_owner:
             ray.shutdown()
 
 
@@ -85,14 +85,14 @@ def _first_line(error: BaseException) -> str:
 
 
 def _is_shared(value: Any) -> bool:
-    """Whether a value goes to the object store by itself: a large array, or a large column of Arrow."""
+    """Return whether a value is stored separately: a large array, or a large Arrow column."""
     if type(value) is np.ndarray:
         return value.nbytes >= SHARED_BYTES and not value.dtype.hasobject
     return type(value).__module__ == "pyarrow.lib" and getattr(value, "nbytes", 0) >= SHARED_BYTES
 
 
 def _pack(value: Any, key: Callable[[Any], Any]) -> bytes:
-    """Pack a value; what has a `key` that is not None is left out, and named by it."""
+    """Pack a value; parts with a `key` other than None are left out and referred to by this key."""
     from ray.cloudpickle import CloudPickler
 
     class Packer(CloudPickler):
@@ -105,7 +105,7 @@ def _pack(value: Any, key: Callable[[Any], Any]) -> bytes:
 
 
 def _unpack(packed: Any, shared: Sequence[Any]) -> Any:
-    """The value of a package whose keys are places in `shared`."""
+    """Return the value of a package whose keys are positions in `shared`."""
 
     class Opener(Unpickler):
         def persistent_load(self, key: Any) -> Any:
@@ -115,13 +115,13 @@ def _unpack(packed: Any, shared: Sequence[Any]) -> Any:
 
 
 class Packages:
-    """Makes packages of work, and remembers what is in the object store already, as long as its owner keeps it."""
+    """Packs work, and remembers which objects are already in the object store, as long as they are alive here."""
 
     def __init__(self) -> None:
         self._stored: dict[int, tuple[ref[Any], Any]] = {}
 
     def make(self, value: Any) -> tuple[bytes, list[Any], list[Any]]:
-        """Return the package of a `value`, the large values that it names, and where they are in the object store."""
+        """Return the package of a `value`, the large objects that it refers to, and their references in the store."""
         places: dict[int, int] = {}
         shared: list[Any] = []
 
@@ -150,17 +150,17 @@ class Packages:
 
 
 class Work:
-    """A function with all its tasks, `packed`, as a worker opens it: `shared` are the large values that it names."""
+    """A function with all its tasks, unpacked by a worker from `packed`; `shared` are the large objects it uses."""
 
     def __init__(self, packed: Any, shared: list[Any]) -> None:
         self.shared = [_writable(value) if isinstance(value, np.ndarray) else value for value in shared]
-        self.kept = shared
+        self._owners = shared  # keeps the memory that `self.shared` maps alive
         self.places = {id(value): place for place, value in enumerate(self.shared)}
         make, self.function, self.tasks, self.stop = _unpack(packed, self.shared)
         self.scratch = make()
 
     def run(self, part: int, parts: int) -> bytes:
-        """Return, packed, the numbers and results of every `parts`-th task, from the task `part` on."""
+        """Return the numbers and results of every `parts`-th task, starting at task `part`, packed."""
         found = []
         for number in range(part, len(self.tasks), parts):
             if self.stop is not None and self.stop():
@@ -170,39 +170,39 @@ class Work:
 
 
 def _writable(array: np.ndarray) -> np.ndarray:
-    """The same memory without the mark that it must not be written to, for which all code would be compiled again."""
+    """Return the same memory as a writable array: compiled functions would be compiled again for read-only ones."""
     memory = (ctypes.c_byte * array.nbytes).from_address(array.ctypes.data)
     return np.ndarray(array.shape, array.dtype, memoryview(memory), 0, array.strides)
 
 
 _opened: dict[str, Work] = {}
-"""The latest work of this worker process: its other tasks find its scratch there."""
+"""The current work of this worker process; its tasks share one scratch."""
 
 
 def _run(work: list[Any], part: int, parts: int) -> tuple[str, bytes, bool]:
-    """One task of Ray: returns the node, the results, and whether it was late by the clock of the node.
+    """Run one Ray task: return the node, the results, and whether time was up by the clock of the node.
 
-    `work` holds a reference to (package, references to what it names).
+    `work` holds a reference to (package, references to its shared objects).
     """
     import ray
 
     key = work[0].hex()
     if key not in _opened:
-        _opened.clear()  # before the next: scratch may be large
+        _opened.clear()  # first: scratch may be large
         packed, stored = ray.get(work[0])
         _opened[key] = Work(packed, ray.get(stored))
     try:
         packed, stop = _opened[key].run(part, parts), _opened[key].stop
         return ray.get_runtime_context().get_node_id()[:8], packed, stop is not None and stop.is_late
     except BaseException:
-        _opened.clear()  # it may hold half of something
+        _opened.clear()  # its scratch may be inconsistent
         raise
 
 
 class RayPool(Pool[Scratch]):
     """A pool whose `map` runs on the cluster.
 
-    `packages` are those of the connection; `done` counts the tasks of each node; `make_scratch` and `threads` as for
+    `packages` belong to the connection; `done` counts the tasks of each node; `make_scratch` and `threads` as in
     `Pool`.
     """
 
@@ -217,7 +217,7 @@ class RayPool(Pool[Scratch]):
 
         for node, packed, is_late in ray.get(ready):
             if is_late and stop is not None:
-                stop.set()  # its loops may have been cut short, though it is not time yet by the clock here
+                stop.set()  # loops may have been cut short there, even if time is not up by the local clock
             found = _unpack(packed, shared)
             self._done[node] += len(found)
             results.update(found)
@@ -230,7 +230,7 @@ class RayPool(Pool[Scratch]):
         progress: Progress = silent,
         stop: Stop | None = None,
     ) -> list[Result]:
-        """Return what the `function` gives for `tasks`, in their order. `stage`, `progress` and `stop` as in `Pool`."""
+        """Return the results of `function` for `tasks`, in order; `stage`, `progress` and `stop` as in `Pool`."""
         if len(tasks) < 2:
             return self.map_here(function, tasks, stage, progress, stop)
         import ray
@@ -260,5 +260,5 @@ class RayPool(Pool[Scratch]):
         except (RayError, ConnectionError) as error:
             raise ClusterError(f"the cluster was lost ({_first_line(error)})") from error
         if stop is not None and len(results) < len(tasks):
-            stop()  # so that it knows that something was left out
+            stop()  # records that tasks were left out
         return [results[number] for number in sorted(results) if results[number] is not None]

@@ -1,8 +1,8 @@
 """Statistics of many given rules at once: the same integers as `rule_stats`, body by body instead of rule by rule.
 
-Rules of a file, of another system or of a person share their bodies. A line is walked once by compiled loops for all
-rules that have it; what the loops do not know (programs, soft heads of scene graphs, given negatives) is left to
-`BatchStatistics`, rule by rule.
+Rules of a file, of another system or of a person share their bodies. Compiled loops walk a line once for all rules that
+have it. Rules that the loops do not support (programs, class heads of scene graphs, given negatives) are counted one by
+one by `BatchStatistics`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from .ruleset import FIRST, NO_ENTITY, STATISTICS, UNKNOWN, RuleSet, count_dtype
 from .walk import NO_LIMIT, Walked, WalkSpace, reach, walk_space
 
 BLOCK = 64
-"""Bodies of one task."""
+"""Bodies per task."""
 LOOKUP = 8
-"""Looking up the edges of one node costs about as much as looking at this many nodes in a row."""
+"""Looking up the edges of one node takes about as long as scanning this many nodes."""
 
 
 def count_statistics(
@@ -38,11 +38,13 @@ def count_statistics(
     memory: int = 2**30,
     progress: Progress = silent,
 ) -> RuleSet:
-    """Return `rules` with statistics counted on the facts of `kb` that count, whatever statistics they had.
+    """Return `rules` with statistics counted on the crisp facts of `kb`, replacing those they had.
 
-    With given `negatives` of its target the other head tuples of a rule are unknown (see `rule_stats`). `threads` of 0
-    are as many as there are cores; `memory` bounds, in bytes, what is kept between rules; `progress` is told how far it
-    is.
+    Args:
+        negatives: False facts. If the target of a rule has some, its other head tuples are unknown (see `rule_stats`).
+        threads: 0: all cores.
+        memory: Bytes of the caches between rules.
+        progress: Receives the number of rules counted so far.
     """
     kb = kb.crisp
     counted: np.ndarray = np.zeros((len(STATISTICS), len(rules)), count_dtype(kb.num_entities**2))
@@ -78,7 +80,7 @@ def _count_one_by_one(
     from .evaluator import Evaluator
 
     statistics = BatchStatistics(Evaluator(kb, memory=memory), negatives)
-    # Rules of one head in a row share what was looked up for it.
+    # Consecutive rules of one head share its table.
     order = np.lexsort((rules.fixed[rows], rules.head_entity[rows], rules.head[rows]))
     for place, row in enumerate(rows[order].tolist(), start=1):
         rule = rules.rule(row)
@@ -92,11 +94,10 @@ def _count_one_by_one(
 
 
 class LineCounter:
-    """Counts the rules that compiled loops can walk, on the facts of `kb` with this number of `threads`, or as many as
-    have room in `memory`.
+    """Counts those of `rules` that compiled loops can walk, on the facts of `kb`, with up to `threads` threads.
 
-    These are p(X, Y) with a line from X to Y, or a head of one variable with a line from it or with `true`. Others
-    among `rules` are left alone.
+    These are p(X, Y) with a line from X to Y, and heads of one variable with a line from it or with `true`; other rules
+    are skipped. Fewer threads run if their scratch space does not fit into `memory`.
     """
 
     def __init__(self, rules: RuleSet, kb: KnowledgeBase, threads: int, memory: int) -> None:
@@ -119,12 +120,12 @@ class LineCounter:
         self.is_entity = is_line & one_variable & (from_variable | rules.is_prior)
 
     def _by_line(self, rows: Longs) -> list[Longs]:
-        """Rows grouped by their line, those of a line by their head."""
+        """Return the rows grouped by line, sorted by head within a group."""
         rows = rows[np.lexsort((self.rules.fixed[rows], self.rules.head[rows], self.line[rows]))]
         return np.split(rows, np.flatnonzero(np.diff(self.line[rows])) + 1) if len(rows) else []
 
     def _names(self, line: int, predicate: int) -> bool:
-        """Whether a query's own fact of this predicate may stand on the line."""
+        """Return whether a query's own fact of this predicate can be on the line."""
         return bool((self.steps[line] >> 1 == predicate)[self.steps[line] != NO_STEP].any())
 
     def _blocks(self, groups: list[Longs]) -> list[list[Longs]]:
@@ -133,7 +134,7 @@ class LineCounter:
     # p(X, Y) ----------------------------------------------------------------------------------------
 
     def chains(self, progress: Progress) -> list[tuple[Longs, np.ndarray]]:
-        """Return (rows, statistics) of the rules p(X, Y) with a line from X to Y; `progress` is told how far it is."""
+        """Return (rows, statistics) of the rules p(X, Y) with a line from X to Y, reporting to `progress`."""
         rows = np.flatnonzero(self.is_chain)
         if not len(rows):
             return []
@@ -167,21 +168,18 @@ class LineCounter:
             pca,
             lost,
         )
-        mine = position[heads]
-        return np.stack((support[mine], body - lost[mine], facts.size[mine], pca[mine] - lost[mine]))
+        own = position[heads]
+        return np.stack((support[own], body - lost[own], facts.size[own], pca[own] - lost[own]))
 
     # p(X), p(X, c), p(c, Y) ---------------------------------------------------------------------------
 
     def entity_rules(self, progress: Progress) -> list[tuple[Longs, np.ndarray]]:
-        """Return (rows, statistics) of the rules whose head has one variable, with a line from it or with `true`.
-
-        `progress` is told how far it is.
-        """
+        """Return (rows, statistics) of rules with one head variable and a line from it or `true`, with `progress`."""
         blocks = self._blocks(self._by_line(np.flatnonzero(self.is_entity)))
         return self.pool.map(self._of_entities, blocks, "statistics", progress)
 
     def _of_entities(self, space: WalkSpace, groups: list[Longs]) -> tuple[Longs, np.ndarray]:
-        """The rows of some lines, and their statistics."""
+        """Return the rows of a block of lines, and their statistics."""
         rows, first = np.concatenate(groups), np.array([group[0] for group in groups])
         fixed, predicate = self.rules.fixed[rows], self.rules.head[rows].astype(np.int64)
         result = np.zeros((4, len(rows)), np.int64)
@@ -214,9 +212,9 @@ def _count_chain(
     pca: Longs,
     lost: Longs,
 ) -> int:
-    """The pairs that the line joins; adds to the support and PCA body of each target.
+    """Return the number of pairs that the line joins, and add to the support and PCA body of each target.
 
-    lost[t]: pairs that are facts of t and joined only through the fact itself, for targets that are `touched`.
+    lost[t] counts the facts of a `touched` target t that the line joins only through the fact itself.
     """
     nothing = HiddenFact(-1, -1, -1, -1, graph.is_unary)
     body = 0
@@ -254,7 +252,7 @@ def _count_chain(
 
 @compiled
 def _starts(graph: Graph, steps: Longs, length: int, starts: Longs) -> int:
-    """Into `starts` the entities at which the first step is there, ascending; returns how many."""
+    """Write the entities that have the first step into `starts`, ascending; return their number."""
     size = 0
     if length == 0:
         for x in range(graph.num_entities):
@@ -274,7 +272,7 @@ def _starts(graph: Graph, steps: Longs, length: int, starts: Longs) -> int:
 
 @compiled
 def _holders(graph: Graph, space: WalkSpace, walked: Walked, line: int, members: Longs) -> int:
-    """Into `members` the entities of which the line from the head's variable holds, nothing hidden; how many."""
+    """Write the entities for which the line holds, with nothing hidden, into `members`; return their number."""
     steps, length = walked.steps[line], walked.lengths[line]
     distinct, constant = walked.distinct[line], walked.end[line]
     nothing = HiddenFact(-1, -1, -1, -1, graph.is_unary)
@@ -286,7 +284,7 @@ def _holders(graph: Graph, space: WalkSpace, walked: Walked, line: int, members:
             members[i] = space.ends[i]
         return size
     for i in range(_starts(graph, steps, length, members)):
-        x = members[i]  # what holds is written over what was tried
+        x = members[i]  # overwritten below only by entities tried before
         if length == 0 or reach(graph, space, steps, length, x, distinct, nothing, 1, constant):
             members[size] = x
             size += 1
@@ -306,7 +304,10 @@ def _count_entities(
     unary_subject: Ids,
     result: Longs,
 ) -> None:
-    """result[:, i]: support, body size, head size, PCA body of the rule i; pointer[k] .. are those with lines[k]."""
+    """Write support, body size, head size and PCA body of rule i into result[:, i].
+
+    The rules of lines[k] are pointer[k] .. pointer[k + 1].
+    """
     group = np.zeros(len(graph.is_unary), np.bool_)
     members = np.empty(graph.num_entities, np.int64)
     is_member = np.zeros(graph.num_entities, np.bool_)
@@ -319,7 +320,7 @@ def _count_entities(
         counted, with_fact = -1, 0
         for i in range(pointer[k], pointer[k + 1]):
             predicate = code[i] >> 1
-            touched = False  # a query's own fact may stand on the line
+            touched = False  # whether a query's own fact can be on the line
             for step in steps[:length]:
                 touched |= step >> 1 == predicate
             if entity[i] < 0:
@@ -335,7 +336,7 @@ def _count_entities(
                 if not touched:
                     support += 1
                     continue
-                group[predicate] = entity[i] < 0  # p(x) is hidden there; else the edge from x to the constant
+                group[predicate] = entity[i] < 0  # hides p(x); a head with a constant hides the edge from x to it
                 own = HiddenFact(code[i], x, entity[i], x, group)
                 support += reach(graph, space, steps, length, x, distinct, own, 1, constant) > 0
                 group[predicate] = False
@@ -354,7 +355,7 @@ def _count_entities(
 
 @compiled
 def _with_fact(graph: Graph, code: int, members: Longs, is_member: Mask) -> int:
-    """How many members have an edge of this code."""
+    """Return the number of members that have an edge of this code."""
     count = 0
     low, high = graph.code_pointer[code], graph.code_pointer[code + 1]
     if len(members) < (high - low) // LOOKUP:

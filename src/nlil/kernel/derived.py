@@ -124,7 +124,7 @@ class DerivedFacts:
         return Levels(np.array(self.pointer), *(column[: self.pointer[-1]] for column in self.columns))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the room for more; and `put` writes into these arrays, so a copy has its own."""
+        """Copy the used part of the arrays: `put` writes into them, so two objects must not share them."""
         return self.__dict__ | {"columns": tuple(column[: self.pointer[-1]].copy() for column in self.columns)}
 
     def put(self, facts: FoundFacts) -> None:

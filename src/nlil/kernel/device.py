@@ -12,7 +12,7 @@ from ..errors import ConfigError
 def resolve_device(name: str) -> str:
     """Return cpu or cuda for the `name` auto, cpu or cuda.
 
-    `auto` takes a GPU where there is one; asking for one that is not there is a ConfigError.
+    `auto` takes a GPU if there is one; `cuda` without a GPU raises ConfigError.
     """
     if name not in ("auto", "cpu", "cuda"):
         raise ConfigError(f"device: expected auto, cpu or cuda, got {name!r}", "device")
@@ -23,8 +23,8 @@ def resolve_device(name: str) -> str:
 
 
 def _has_gpu() -> bool:
-    """To import torch takes seconds; a build without GPU support need not try."""
-    with suppress(PackageNotFoundError):  # torch may be a folder of sources
+    """Return whether torch finds a GPU. Importing torch takes seconds, so skip it if the build has no GPU support."""
+    with suppress(PackageNotFoundError):  # torch may be a source tree
         if "torch" not in sys.modules and version("torch").endswith("+cpu"):
             return False
     import torch

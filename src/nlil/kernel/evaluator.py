@@ -145,15 +145,15 @@ class Evaluator:
         unique, inverse = torch.unique(key, return_inverse=True)
         first = torch.full_like(unique, queries.size)
         first.scatter_reduce_(0, inverse, torch.arange(queries.size, device=key.device), "amin")
-        some = queries[first]
+        unique_queries = queries[first]
         line = oriented(self.graph, line)
 
         def block(low: int, high: int) -> Tensor:
-            part = some[slice(low, high)]
+            part = unique_queries[slice(low, high)]
             rows = Walk(self.graph, line, part, hidden, distinct, self.max_rows).run()
             return psi(rows.value, rows.query, part.size)
 
-        parts = [value for _, value in self.blocks(about, some.size, self.max_rows, block)]
+        parts = [value for _, value in self.blocks(about, unique_queries.size, self.max_rows, block)]
         return torch.cat(parts)[inverse] if parts else torch.zeros_like(key, dtype=torch.float64)
 
     def blocks(

@@ -26,7 +26,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 def is_recursive(rules: Iterable[Rule], target: Predicate) -> bool:
     """Return whether `target` is used, directly or indirectly, by the bodies of its own `rules`."""
-    return target in reach(uses(rules), target)
+    return target in reachable(uses(rules), target)
 
 
 def fixpoint_stats(
@@ -43,8 +43,8 @@ def fixpoint_stats(
     given `odd` facts would be a leak. Raises RuleError if negation leads back to its own head, and LimitError for more
     than `max_facts` derived facts.
     """
-    derived = least_fixpoint(kb, rules, circle(uses(rules), target), max_facts)
-    return compared(kb, derived, kb.facts if truth is None else truth, target)
+    derived = least_fixpoint(kb, rules, cycle_with(uses(rules), target), max_facts)
+    return compare_facts(kb, derived, kb.facts if truth is None else truth, target)
 
 
 def least_fixpoint(
@@ -60,20 +60,20 @@ def least_fixpoint(
     facts; more than `max_facts` derived facts raise LimitError (None: no limit).
     """
     bodies = uses(rules)
-    needed = set(removed).union(*(reach(bodies, predicate) for predicate in removed))
+    needed = set(removed).union(*(reachable(bodies, predicate) for predicate in removed))
     given = kb.crisp.without([kb.predicate_id(predicate) for predicate in removed])
     # Every rule counts fully: a fact is derived or not, and no round is spent on raising confidences.
     taken = [(rule, 1.0) for rule in rules if rule.target in needed]
     return materialize(given, taken, max_facts=max_facts, exclusions=exclusions).facts
 
 
-def compared(kb: KnowledgeBase, derived: Facts, truth: Facts, target: Predicate) -> RuleStats:
+def compare_facts(kb: KnowledgeBase, derived: Facts, truth: Facts, target: Predicate) -> RuleStats:
     """Compare the `derived` facts of `target` with its facts in `truth`, over the entities of `kb`."""
     number = kb.predicate_id(target)
-    mine, true = (facts[kb.domain[facts.subject]].unique() for facts in (derived.of(number), truth.crisp().of(number)))
+    found, true = (facts[kb.domain[facts.subject]].unique() for facts in (derived.of(number), truth.crisp().of(number)))
     size = kb.num_entities + 1
-    keys = [facts.subject.astype(np.int64) * size + facts.object + 1 for facts in (mine, true)]
-    return RuleStats(int(np.isin(keys[0], keys[1], kind="sort").sum()), len(mine), len(true))
+    keys = [facts.subject.astype(np.int64) * size + facts.object + 1 for facts in (found, true)]
+    return RuleStats(int(np.isin(keys[0], keys[1], kind="sort").sum()), len(found), len(true))
 
 
 def uses(rules: Iterable[Rule]) -> dict[Predicate, set[Predicate]]:
@@ -84,7 +84,7 @@ def uses(rules: Iterable[Rule]) -> dict[Predicate, set[Predicate]]:
     return found
 
 
-def reach(edges: Mapping[Node, AbstractSet[Node]], start: Node) -> set[Node]:
+def reachable(edges: Mapping[Node, AbstractSet[Node]], start: Node) -> set[Node]:
     """Return the nodes that can be reached from `start` in one or more steps."""
     seen: set[Node] = set()
     waiting = [start]
@@ -95,6 +95,6 @@ def reach(edges: Mapping[Node, AbstractSet[Node]], start: Node) -> set[Node]:
     return seen
 
 
-def circle(edges: Mapping[Node, AbstractSet[Node]], start: Node) -> set[Node]:
+def cycle_with(edges: Mapping[Node, AbstractSet[Node]], start: Node) -> set[Node]:
     """Return `start` and all nodes on a cycle with it."""
-    return {start} | {node for node in reach(edges, start) if start in reach(edges, node)}
+    return {start} | {node for node in reachable(edges, start) if start in reachable(edges, node)}

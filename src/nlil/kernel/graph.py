@@ -1,12 +1,12 @@
 """Graph: the facts of a knowledge base as flat arrays. The only index of them.
 
 A binary fact p(s, o) is two edges: s --2p--> o and o --(2p + 1)--> s. Edges are sorted by (node, code, neighbour), so
-those of one node along one code stand together: a *span*. The span of (d, k ^ 1) lists the x with k(x, d), so a span
-is also the set that the body `k(X, d)` of an anchored rule holds of.
+the edges of one node along one code are contiguous: a *span*. The span of (d, k ^ 1) lists the x with k(x, d), so it is
+also the set of entities for which the body `k(X, d)` of an anchored rule holds.
 
-A named tuple of arrays: compiled loops take it as one argument, `to` moves it to a device as tensors, `save` and `open`
-keep it in a file that is mapped into memory. Ids are 32 bits wide; keys, counts and positions are 64, and numbers of
-spans as wide as they need.
+The graph is a named tuple of arrays: compiled loops take it as one argument, `to` copies it to a device as tensors,
+`save` and `open` keep it in a file that is mapped into memory. Ids have 32 bits; keys, counts and positions have 64;
+span numbers have 32 unless there are too many.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ TensorGraph: TypeAlias = Any
 
 
 class Graph(NamedTuple):
-    """Build it with `Graph.of`: one for each base, kept as long as the base.
+    """Built with `Graph.of`; there is one per base, which lives as long as the base.
 
     The edges of node v are pointer[v] .. pointer[v + 1], those of span i span_pointer[i] .. span_pointer[i + 1]. The
     spans of node v are node_span[v] .. node_span[v + 1]; the spans of code k are code_span[code_pointer[k] :
     code_pointer[k + 1]]. The entities of graph g are graph_entity[graph_pointer[g] : graph_pointer[g + 1]].
 
     Attributes:
-        num_entities, num_codes: ids of entities and step codes are below these.
-        is_unary: by predicate, whether it is unary, and one False entry for NO_STEP >> 1.
+        num_entities, num_codes: entity ids and step codes are below these.
+        is_unary: by predicate, whether it is unary; one more False entry for NO_STEP >> 1.
         pointer: by node, into the edges.
-        code, neighbour: of each edge, its step code and where it leads.
-        weight: of each edge; empty where every fact is crisp.
+        code, neighbour: of each edge, its step code and the node it leads to.
+        weight: of each edge; empty if all facts are crisp.
         back_span: of each edge, the span that holds the same fact walked backwards.
         node_span: by node, into the spans.
         span_pointer: by span, into the edges.
         span_node, span_code: of each span, the node and the code of all its edges.
-        span_key: of each span, node * num_codes + code, and one key behind all others.
+        span_key: of each span, node * num_codes + code; then a largest key.
         code_pointer: by code, into code_span.
-        code_span: the spans by (code, node).
-        code_edges: by code, how many edges it has.
+        code_span: the spans, sorted by (code, node).
+        code_edges: by code, its number of edges.
         unary_pointer, unary_predicate: unary facts by entity, predicates ascending.
         member_pointer, member: unary facts by predicate, entities ascending.
-        member_weight: of each of these; empty where every fact is crisp.
+        member_weight: the weight of each member; empty if all facts are crisp.
         graph_pointer: by graph, into graph_entity; a plain base is one graph.
-        graph_of, graph_entity: the graph of each entity, the entities by graph; empty where there is one graph.
+        graph_of, graph_entity: the graph of each entity, the entities by graph; empty if there is one graph.
     """
 
     num_entities: int
@@ -86,23 +86,24 @@ class Graph(NamedTuple):
 
     @classmethod
     def of(cls, kb: KnowledgeBase) -> Graph:
-        """Return the graph of the facts of `kb`; loops that know no weights take that of `kb.crisp`."""
+        """Return the graph of the facts of `kb`; loops that ignore weights take the graph of `kb.crisp`."""
         found = _graphs.get(kb)
         if found is None:
             found = _graphs[kb] = _build(kb)
         return found
 
     def keep_for(self, kb: KnowledgeBase) -> None:
-        """Be what `Graph.of(kb)` gives from now on."""
+        """Make `Graph.of(kb)` return this graph from now on."""
         _graphs[kb] = self
 
     # other places ---------------------------------------------------------------------------------
 
     def to(self, device: str | torch.device, wide: bool = False) -> TensorGraph:
-        """Return the same with tensors on a device; on the CPU they share the memory of the arrays.
+        """Return the graph with tensors on `device`; on the CPU they share the memory of the arrays.
 
         Args:
-            wide: make all integers 64 bits wide, for arithmetic on ids and codes that cannot overflow.
+            device: cpu or cuda.
+            wide: whether to make all integers 64 bits wide, so that arithmetic on ids and codes cannot overflow.
         """
         import torch
 
@@ -138,12 +139,12 @@ class Graph(NamedTuple):
 
     @property
     def num_spans(self) -> int:
-        """How many spans there are."""
+        """The number of spans."""
         return len(self.span_node)
 
     @property
     def num_graphs(self) -> int:
-        """How many graphs the base joins; 1 for a plain base."""
+        """The number of graphs in the base; 1 for a plain base."""
         return len(self.graph_pointer) - 1
 
     @property
@@ -152,7 +153,7 @@ class Graph(NamedTuple):
         return np.repeat(np.arange(self.num_entities, dtype=np.int32), np.diff(self.pointer))
 
     def fan_out(self, code: int) -> float:
-        """Edges of a code, on average over the nodes that have any."""
+        """Return the mean number of edges of `code` per node that has any."""
         return float(self.code_edges[code]) / max(int(self.code_pointer[code + 1] - self.code_pointer[code]), 1)
 
     # look-ups, of arrays and of tensors -----------------------------------------------------------
@@ -207,11 +208,11 @@ class Graph(NamedTuple):
         return np.add.reduceat(others, self.span_pointer[:-1], dtype=np.int64) > 0 if len(others) else others
 
     def degree(self, node: Any) -> Any:
-        """Return the edges of each node."""
+        """Return the number of edges of each node."""
         return self.pointer[node + 1] - self.pointer[node]
 
     def edges_of(self: TensorGraph, node: Any) -> tuple[Any, Any]:
-        """Return (row, position) of all edges of each node, rows in order. Of tensors."""
+        """Return (row, position) of all edges of each node, rows in order. For tensors."""
         from .calculus import ranges
 
         row, position = ranges(self.pointer[node], self.pointer[node + 1])
@@ -220,7 +221,7 @@ class Graph(NamedTuple):
     def members_in(self: TensorGraph, predicate: Any, number: Any) -> tuple[Any, Any]:
         """Return (row, position in `member`) of the entities of each unary `predicate` in the graph `number`.
 
-        Of tensors.
+        For tensors.
         """
         from .calculus import ranges
 
@@ -236,7 +237,7 @@ class Graph(NamedTuple):
         return row[is_member], low[is_member]
 
     def graph_numbers(self, entity: Any) -> Any:
-        """Return the graph of each entity; None where there is one graph."""
+        """Return the graph of each entity; None if there is one graph."""
         return _long(self.graph_of[entity]) if len(self.graph_of) else None
 
     def crosses(self) -> bool:
@@ -246,9 +247,9 @@ class Graph(NamedTuple):
         return bool((self.graph_of[self.node] != self.graph_of[self.neighbour]).any())
 
     def with_loops(self) -> Graph:
-        """Return every unary fact p(x) as an edge x --2p--> x among the others.
+        """Return the graph with every unary fact p(x) as an additional edge x --2p--> x.
 
-        Only edges can be read of it, no spans.
+        The result has edges only, no spans.
         """
         own = np.repeat(np.arange(self.num_entities, dtype=np.int32), np.diff(self.unary_pointer))
         node = np.concatenate((self.node, own))
@@ -257,7 +258,7 @@ class Graph(NamedTuple):
         neighbour = np.concatenate((self.neighbour, own))[order]
         weight = self.weight
         if not self.is_crisp:
-            by_entity = np.argsort(self.member, kind="stable")  # predicates ascend in it already
+            by_entity = np.argsort(self.member, kind="stable")  # predicates already ascend
             weight = np.concatenate((self.weight, self.member_weight[by_entity]))[order]
         none = np.zeros(0, np.int32)
         return self._replace(
@@ -282,7 +283,7 @@ def _build(kb: KnowledgeBase) -> Graph:
     node = np.concatenate((facts.subject, facts.object))
     code = np.concatenate((2 * facts.predicate, 2 * facts.predicate + 1)).astype(np.int32)
     key = node.astype(np.int64) * num_codes + code
-    # Facts are sorted: of the edges of one node along one code the neighbours ascend already, in both directions.
+    # Facts are sorted, so the neighbours of one node along one code already ascend, in both directions.
     order = np.argsort(key, kind="stable")
     key = key[order]
     is_first = run_starts(key)
@@ -325,7 +326,7 @@ def _build(kb: KnowledgeBase) -> Graph:
 
 
 def span_numbers(num_spans: int) -> Any:
-    """Return the narrowest type that numbers `num_spans` spans."""
+    """Return the narrowest integer type that can number `num_spans` spans."""
     return np.int32 if num_spans < 2**31 else np.int64
 
 
@@ -334,7 +335,7 @@ def _twice(weight: Floats) -> Floats:
 
 
 def _by_entity(kb: KnowledgeBase) -> tuple[Longs, Ids]:
-    """(pointer, predicate) of the unary facts of each entity."""
+    """Return (pointer, predicate) of the unary facts of each entity."""
     unary = kb.unary
     order = np.argsort(unary.subject, kind="stable")  # facts are sorted by predicate
     return offsets(unary.subject[order], kb.num_entities), unary.predicate[order]
@@ -344,7 +345,7 @@ def _by_entity(kb: KnowledgeBase) -> tuple[Longs, Ids]:
 
 
 def _library(array: Any) -> Any:
-    """numpy or torch."""
+    """Return numpy or torch, whichever made the array."""
     if isinstance(array, np.ndarray):
         return np
     import torch
@@ -361,14 +362,14 @@ def _is_numpy(values: Any) -> bool:
 
 
 def _as(values: Any, like: Any) -> Any:
-    """The values in the type of an array that is searched for them: it would be copied otherwise."""
+    """Return the values in the type of the array to be searched, which would otherwise be copied."""
     return values.astype(like.dtype) if _is_numpy(values) else values.to(like.dtype)
 
 
 def lower_bound(values: Any, low: Any, high: Any, wanted: Any) -> Any:
-    """Return for each row the first position in low .. high - 1 where `values` are not below the wanted.
+    """Return for each row the first position in low .. high - 1 where `values` reach `wanted`, or `high`.
 
-    They ascend there; `high` where all are below.
+    `values` ascend from `low` to `high`.
     """
     library = _library(values)
     last = max(len(values) - 1, 0)
@@ -381,18 +382,12 @@ def lower_bound(values: Any, low: Any, high: Any, wanted: Any) -> Any:
     return low
 
 
-# files ----------------------------------------------------------------------------------------------
-
-
 # compiled loops -------------------------------------------------------------------------------------
 
 
 @compiled
 def first_at_least(values: np.ndarray, low: int, high: int, wanted: int) -> int:
-    """Return the first position in low .. high - 1 of a value that is not below the `wanted`, or `high`.
-
-    There the `values` ascend.
-    """
+    """Return the first position in low .. high - 1 where `values`, ascending there, reach `wanted`; else `high`."""
     while low < high:
         middle = (low + high) // 2
         if values[middle] < wanted:
@@ -421,8 +416,7 @@ def span_edges(graph: Graph, node: int, code: int) -> tuple[int, int]:
 
 @compiled
 def find_edge(graph: Graph, node: int, code: int, neighbour: int) -> int:
-    """Return the position of the edge node --code--> neighbour in `graph`, all by id (`node`, `code`, `neighbour`); -1
-    if there is none."""
+    """Return the position of the edge `node` --`code`--> `neighbour` in `graph`, or -1."""
     low, high = span_edges(graph, node, code)
     place = first_at_least(graph.neighbour, low, high, neighbour)
     return place if place < high and graph.neighbour[place] == neighbour else -1
@@ -430,7 +424,7 @@ def find_edge(graph: Graph, node: int, code: int, neighbour: int) -> int:
 
 @compiled
 def find_member(graph: Graph, node: int, predicate: int) -> int:
-    """Return the position in graph.member of the fact predicate(node) (`predicate`, `node`); -1 if there is none."""
+    """Return the position of the fact `predicate(node)` in `graph.member`, or -1."""
     end = graph.member_pointer[predicate + 1]
     place = first_at_least(graph.member, graph.member_pointer[predicate], end, node)
     return place if place < end and graph.member[place] == node else -1
@@ -438,18 +432,18 @@ def find_member(graph: Graph, node: int, predicate: int) -> int:
 
 @compiled
 def has_unary(graph: Graph, node: int, predicate: int) -> bool:
-    """Return whether `graph` has the fact predicate(node), both by id: `predicate`, `node`."""
+    """Return whether `graph` has the fact `predicate(node)`."""
     for i in range(graph.unary_pointer[node], graph.unary_pointer[node + 1]):
         if graph.unary_predicate[i] == predicate:
             return True
     return False
 
 
-# facts of some targets ----------------------------------------------------------------------------
+# facts of targets ----------------------------------------------------------------------------
 
 
 class TargetFacts(NamedTuple):
-    """Binary facts of some targets: by (subject, object), and the targets of each subject.
+    """The binary facts of a list of targets: by (subject, object), and the targets of each subject.
 
     The facts of subject s are pointer[s] .. pointer[s + 1] of `object` and `target`, a position among the targets. The
     targets of s are subject_target[subject_pointer[s] : subject_pointer[s + 1]]; `size` is the number of facts of each
@@ -493,9 +487,9 @@ def target_facts(kb: KnowledgeBase, targets: Ids) -> TargetFacts:
 
 
 def num_paths(graph: Graph, longest: int) -> list[float]:
-    """Return how many paths of 1, 2, ... up to `longest` steps `graph` has.
+    """Return the number of paths in `graph` with 1, 2, ... `longest` steps.
 
-    Steps between the same two entities are one.
+    Parallel edges between two entities count once.
     """
     ways: np.ndarray = np.ones(graph.num_entities)
     found = []
@@ -508,7 +502,7 @@ def num_paths(graph: Graph, longest: int) -> list[float]:
 
 @compiled
 def _one_step_more(graph: Graph, ways: Doubles, seen: Ids) -> Doubles:
-    """From each entity, the ways from all entities next to it, each once."""
+    """Return for each entity the sum of `ways` over its distinct neighbours."""
     result = np.zeros(graph.num_entities)
     for v in range(graph.num_entities):
         for e in range(graph.pointer[v], graph.pointer[v + 1]):

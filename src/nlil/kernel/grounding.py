@@ -39,7 +39,7 @@ class Grounding:
 
 
 @dataclass(frozen=True)
-class Miss:
+class Failure:
     """Where the body of `rule` fails: the first `statement` that does not hold.
 
     `reached` is the number of its steps that hold; `at` are the entities where these end. A negated statement fails
@@ -69,13 +69,13 @@ def count_groundings(kb: KnowledgeBase, rule: Rule, x: int, y: int | None = None
     return query.count(query.leaves) if query.fits else 0
 
 
-def first_failing(kb: KnowledgeBase, rule: Rule, x: int, y: int | None = None, hide: bool = False) -> Miss | None:
+def first_failing(kb: KnowledgeBase, rule: Rule, x: int, y: int | None = None, hide: bool = False) -> Failure | None:
     """Return the first part of the body of `rule` that does not hold; None if the body holds.
 
     For a query that does not match the head, this is the whole body, with no step reached.
     """
     query = _RuleQuery.of(kb, rule, x, y, hide)
-    return query.miss(query.leaves) if query.fits else Miss(rule, rule.body, 0, ())
+    return query.failure(query.leaves) if query.fits else Failure(rule, rule.body, 0, ())
 
 
 # one rule, one query ---------------------------------------------------------------------------
@@ -165,17 +165,17 @@ class _RuleQuery:
                     total = total and total * self.count(part)
                 return total
 
-    def miss(self, tree: Tree) -> Miss | None:
+    def failure(self, tree: Tree) -> Failure | None:
         if next(self.solutions(tree), None) is not None:
             return None
         match tree:
             case Leaf(statement, _, negated):
                 reached, where = self.line(tree).furthest()
                 at = tuple(self.kb.entities.names(where[:MAX_SHOWN]))
-                return Miss(self.rule, Not(statement) if negated else statement, reached, at)
+                return Failure(self.rule, Not(statement) if negated else statement, reached, at)
             case All(parts) | Some(parts):
-                misses = (self.miss(part) for part in parts)
-                return next((m for m in misses if m is not None), Miss(self.rule, self.rule.body, 0, ()))
+                failures = (self.failure(part) for part in parts)
+                return next((f for f in failures if f is not None), Failure(self.rule, self.rule.body, 0, ()))
 
 
 def _joined(one: Grounding, two: Grounding) -> Grounding:

@@ -31,7 +31,7 @@ NOWHERE = -2
 """Stands for a graph if the entity is not allowed at a node."""
 
 
-class Rows(NamedTuple):
+class PartialSolutions(NamedTuple):
     """Partial solutions: steps begin .. end of `line` are done, from the node `left` to the node `right`.
 
     `x`, `y` and `graph` are the bindings, or OPEN. `confidence` is that of the done part.
@@ -134,14 +134,14 @@ class Grower:
         self.found = np.zeros((4, SOLUTIONS), np.int64), np.zeros(SOLUTIONS)
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy makes its own scratch."""
+        """Leave out the scratch space; a copy makes its own."""
         return {name: value for name, value in self.__dict__.items() if name not in ("space", "found")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._make_scratch()
 
-    def solve(self, rows: Rows, least: float = 0.0) -> Iterator[Solutions]:
+    def solve(self, rows: PartialSolutions, least: float = 0.0) -> Iterator[Solutions]:
         """Yield the solutions of each of `rows`; `origin` is the row.
 
         With `least`, yield one solution for each row that has one of at least this confidence.
@@ -160,12 +160,14 @@ class Grower:
             if size:
                 origin, x, y, graph = numbers[:, :size].copy()
                 yield Solutions(origin, x, y, graph, strength[:size].copy())
-            elif done[0] < len(rows.line) and done[1] <= limit:  # one row has more
+            elif done[0] < len(rows.line) and done[1] <= limit:  # one row has more solutions than fit
                 self.found = np.zeros((4, 2 * len(strength)), np.int64), np.zeros(2 * len(strength))
 
     # partial solutions ------------------------------------------------------------------------------
 
-    def at(self, line: Longs, place: Longs, entity: Longs, bound: tuple[Longs, Longs, Longs] | None = None) -> Rows:
+    def at(
+        self, line: Longs, place: Longs, entity: Longs, bound: tuple[Longs, Longs, Longs] | None = None
+    ) -> PartialSolutions:
         """Return rows at a node of their line, with no step done yet.
 
         Args:
@@ -176,32 +178,32 @@ class Grower:
         """
         nothing = np.full(len(line), OPEN)
         x, y, graph = (nothing, nothing, nothing) if bound is None else bound
-        return Rows(line, place, place, entity, entity, x, y, graph, np.ones(len(line)))
+        return PartialSolutions(line, place, place, entity, entity, x, y, graph, np.ones(len(line)))
 
-    def along(self, line: Longs, place: Longs, node: Longs, neighbour: Longs, confidence: Doubles) -> Rows:
+    def along(self, line: Longs, place: Longs, node: Longs, neighbour: Longs, confidence: Doubles) -> PartialSolutions:
         """Return rows of `line` whose step `place` is an edge from `node` to `neighbour` with this `confidence`."""
         nothing = np.full(len(line), OPEN)
-        return Rows(line, place, place + 1, node, neighbour, nothing, nothing, nothing, confidence)
+        return PartialSolutions(line, place, place + 1, node, neighbour, nothing, nothing, nothing, confidence)
 
     def everything(self, lines: Longs, shard: int = 0, shards: int = 1) -> Iterator[Solutions]:
         """Yield all solutions of `lines`; `origin` is the line.
 
-        With `shards`, only those that grow from every `shards`-th row, from the row `shard` on.
+        With `shards`, only those that grow from every `shards`-th row, starting at row `shard`.
         """
-        waiting: list[Rows] = []
+        waiting: list[PartialSolutions] = []
         for rows in self._all_rows(lines):
-            waiting.append(rows if shards == 1 else Rows._make(column[shard::shards] for column in rows))
+            waiting.append(rows if shards == 1 else PartialSolutions._make(column[shard::shards] for column in rows))
             if sum(len(part.line) for part in waiting) >= SOLUTIONS:  # one call for many codes
                 yield from self._of_lines(waiting)
                 waiting = []
         yield from self._of_lines(waiting) if waiting else ()
 
-    def _of_lines(self, waiting: list[Rows]) -> Iterator[Solutions]:
-        rows = Rows(*map(np.concatenate, zip(*waiting)))
+    def _of_lines(self, waiting: list[PartialSolutions]) -> Iterator[Solutions]:
+        rows = PartialSolutions(*map(np.concatenate, zip(*waiting)))
         for found in self.solve(rows):
             yield found._replace(origin=rows.line[found.origin])
 
-    def _all_rows(self, lines: Longs) -> Iterator[Rows]:
+    def _all_rows(self, lines: Longs) -> Iterator[PartialSolutions]:
         """Yield rows at the constant of each line, or else at all facts of its rarest step."""
         start, end = (anchor[lines].astype(np.int64) for anchor in (self.lines.start, self.lines.end))
         constant, length = np.where(start >= 0, start, end), self.walked.lengths[lines]
@@ -216,10 +218,10 @@ class Grower:
         code = steps[np.arange(len(lines)), place]
         for own in np.unique(code).tolist():
             node, neighbour, confidence = self._facts(own)
-            mine = np.flatnonzero(code == own)
-            for some in parts(np.full(len(mine), len(node))):
-                line, where = (np.repeat(column[mine[some]], len(node)) for column in (lines, place))
-                copies = len(some)
+            rows = np.flatnonzero(code == own)
+            for part in parts(np.full(len(rows), len(node))):
+                line, where = (np.repeat(column[rows[part]], len(node)) for column in (lines, place))
+                copies = len(part)
                 yield self.along(
                     line, where, np.tile(node, copies), np.tile(neighbour, copies), np.tile(confidence, copies)
                 )
@@ -282,7 +284,7 @@ def grow(
     levels: Levels,
     lines: Walked,
     space: GrowSpace,
-    rows: Rows,
+    rows: PartialSolutions,
     least: float,
     limit: int,
     done: Longs,
@@ -322,7 +324,7 @@ def _grow_row(
     levels: Levels,
     lines: Walked,
     space: GrowSpace,
-    rows: Rows,
+    rows: PartialSolutions,
     done: Longs,
     least: float,
     size: int,
@@ -396,7 +398,7 @@ def _grow_row(
 
 
 @compiled
-def _begin(graph: Graph, lines: Walked, space: GrowSpace, rows: Rows, row: int, least: float) -> bool:
+def _begin(graph: Graph, lines: Walked, space: GrowSpace, rows: PartialSolutions, row: int, least: float) -> bool:
     """Put a row into the scratch space at depth 0; return False if its bindings already rule out a solution."""
     line, begin, end, left, right = rows.line[row], rows.begin[row], rows.end[row], rows.left[row], rows.right[row]
     x, y = rows.x[row], rows.y[row]

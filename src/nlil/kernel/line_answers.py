@@ -90,8 +90,8 @@ class LineAnswers:
             return whole
         whole = np.broadcast_to(whole, (len(self.known), whole.shape[1])).copy()
         for query in own.tolist():
-            some = answer(line, start, end, distinct, query)
-            whole[query] = some[query if len(some) > 1 else 0]
+            value = answer(line, start, end, distinct, query)
+            whole[query] = value[query if len(value) > 1 else 0]
         return whole
 
     def _on_known(self, line: int, start: int, end: int, distinct: bool) -> Doubles:

@@ -84,8 +84,8 @@ def materialize(
     for level in np.unique(level_of).tolist():
         if rounds == max_rounds:
             break
-        mine = level_of == level
-        stratum = Stratum(grower, columns.take(mine), confidence[mine], max_facts)
+        rows = level_of == level
+        stratum = Stratum(grower, columns.take(rows), confidence[rows], max_facts)
         changes = news.among(stratum.derived(None, threads))
         while changes.size and (max_rounds is None or rounds < max_rounds):
             news.put(changes)

@@ -24,7 +24,7 @@ from .graph import Graph
 from .hidden import Hidden
 
 MOST_PAIRS = 2**26
-"""Limit of the pairs that are stored as bits; beyond it, and and or of the few that hold are cheaper."""
+"""Limit of the pairs that are stored as bits; beyond it, combining sorted keys is cheaper."""
 STATEMENTS = 64
 """The memory budget should hold the answers of at least this many statements; larger answers are not cached."""
 

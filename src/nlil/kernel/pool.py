@@ -1,8 +1,8 @@
-"""Work in parallel with the same result as one after the other: results in the order of the tasks.
+"""Parallel work whose result does not depend on the number of threads: results come in the order of the tasks.
 
-A `Pool` runs tasks on threads. These share memory: functions that `map_here` runs may write into arrays of the caller.
-`map` is for pure functions, whose results depend only on what they are given. If `workers` made the pool and a cluster
-is in use (`cluster.py`), their tasks run there; the caller does not know.
+A `Pool` runs tasks on threads. Threads share memory, so functions that `map_here` runs may write into arrays of the
+caller. `map` is for pure functions, whose results depend only on their arguments. If the pool comes from `workers` and
+a cluster is in use (`cluster.py`), `map` runs there; the caller need not know.
 """
 
 from __future__ import annotations
@@ -23,18 +23,17 @@ Result = TypeVar("Result")
 Scratch = TypeVar("Scratch")
 
 SCRATCH_SHARE = 0.15
-"""The scratch of all threads of a pool takes no more than this share of the memory: with the facts and rules that fill
-the rest, and two pools at a time, a run stays below 1.2 times its budget and 500 MB."""
+"""Limit of the scratch of all threads of a pool, as a share of the memory budget. With facts, rules and two pools at a
+time, a run stays below 1.2 times its budget plus 500 MB."""
 REPORT_EVERY = 0.05
 """Seconds between two reports of progress."""
 
 
 class Pool(Generic[Scratch]):
-    """Runs compiled functions (which release the lock) over tasks; each thread makes its own scratch once.
+    """Runs compiled functions (which release the interpreter lock) over tasks; each thread makes its scratch once.
 
-    Threads take the next task from a shared iterator: ten thousand small tasks cost no more than their own time, where
-    an object that waits for each of them would take as long as the task. `make_scratch` makes that of one thread;
-    `threads` of 0 are as many as there are cores.
+    Threads take the next task from a shared iterator: a future per task would cost as much as a small task itself.
+    `make_scratch` makes the scratch of one thread; `threads` = 0 means all cores.
     """
 
     def __init__(self, make_scratch: Callable[[], Scratch], threads: int = 0) -> None:
@@ -62,9 +61,9 @@ class Pool(Generic[Scratch]):
         progress: Progress = silent,
         stop: Stop | None = None,
     ) -> list[Result]:
-        """The same as `map_here`, for a pure `function` of `tasks`: pools of other kinds run it elsewhere.
+        """Do the same as `map_here` for a pure `function` of `tasks`, which other kinds of pools run elsewhere.
 
-        `stage`, `progress` and `stop` as there.
+        `stage`, `progress` and `stop` are those of `map_here`.
         """
         return self.map_here(function, tasks, stage, progress, stop)
 
@@ -76,13 +75,13 @@ class Pool(Generic[Scratch]):
         progress: Progress = silent,
         stop: Stop | None = None,
     ) -> list[Result]:
-        """[function(scratch, task) for task in tasks]; once `stop` says so the rest is left out.
+        """Return [function(scratch, task) for task in tasks], without the tasks that `stop` left no time for.
 
-        `progress` is told of this `stage` how many tasks are done.
+        `progress` receives the `stage` and the number of finished tasks.
         """
         results: list[Result | None] = [None] * len(tasks)
         failures: list[tuple[int, BaseException]] = []
-        waiting = iter(range(len(tasks)))  # its next number is taken under the interpreter lock: by one thread only
+        waiting = iter(range(len(tasks)))  # `next` holds the interpreter lock: each number goes to one thread
         done = [0] * min(self.threads, len(tasks))
         ended = threading.Event()
 
@@ -97,8 +96,8 @@ class Pool(Generic[Scratch]):
                         break
                     results[i] = function(scratch, tasks[i])
                     done[worker] += 1
-                self._free.append(scratch)  # not after a failure: it may hold half of something
-            except BaseException as failure:  # raised again by the thread that waits
+                self._free.append(scratch)  # not after a failure: it may be inconsistent
+            except BaseException as failure:  # raised again by the waiting thread
                 failures.append((i, failure))
                 ended.set()
 
@@ -115,21 +114,23 @@ class Pool(Generic[Scratch]):
                     reported = sum(done)
                     progress(stage, reported, len(tasks))
                 elif alive is None:
-                    break  # the rest was left out
+                    break  # the other tasks were left out
             for thread in threads:
                 thread.join()
         except BaseException:
             ended.set()
             raise
         if stop is not None and sum(done) < len(tasks) and not failures:
-            stop()  # so that it knows that something was left out
+            stop()  # records that tasks were left out
         if failures:
             raise min(failures, key=lambda pair: pair[0])[1]
         return [result for result in results if result is not None]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy in another process has one thread and no scratch yet. The state comes after the object, since
-        `make_scratch` often refers to the owner of the pool."""
+        """Copy the pool for another process, with one thread and no scratch.
+
+        The state is set after the object is made, since `make_scratch` often refers to the owner of the pool.
+        """
         return _empty_pool, (), {"_make": self._make, "threads": 1}
 
 
@@ -138,22 +139,22 @@ def _empty_pool() -> Pool[Any]:
 
 
 Executor = Callable[[Callable[[], Any], int], Pool[Any]]
-"""What makes pools for pure functions, such as `Pool` itself."""
+"""Makes pools for pure functions; `Pool` itself is one."""
 
 _executor: ContextVar[Executor] = ContextVar("executor", default=Pool)
 
 
 def scratch_bytes(scratch: Any) -> int:
-    """Return the size of the arrays of `scratch`: named tuples of them, or an object with these in `scratch.arrays`."""
+    """Return the bytes of the arrays of `scratch`: named tuples of arrays, or an object with these in `.arrays`."""
     if isinstance(scratch, tuple):
         return sum(map(scratch_bytes, scratch))
     return scratch.nbytes if isinstance(scratch, np.ndarray) else scratch_bytes(getattr(scratch, "arrays", ()))
 
 
 def threads_that_fit(make_scratch: Callable[[], Any], threads: int, memory: int) -> int:
-    """Return how many of `threads` (0: all cores) have room for their scratch in `memory` bytes; one always has.
+    """Return how many of `threads` (0: all cores) can have their scratch in `memory` bytes; at least one.
 
-    `make_scratch` makes that of one thread.
+    `make_scratch` makes the scratch of one thread.
     """
     most = int(SCRATCH_SHARE * memory) // max(scratch_bytes(make_scratch()), 1)
     return max(1, min(threads or os.cpu_count() or 1, most))
@@ -162,9 +163,9 @@ def threads_that_fit(make_scratch: Callable[[], Any], threads: int, memory: int)
 def workers(make_scratch: Callable[[], Scratch], threads: int = 0, memory: int = 0) -> Pool[Scratch]:
     """Return a pool for pure functions: threads here, or the workers of `executing`.
 
-    `make_scratch` and `threads` as for `Pool`; fewer threads where their scratch does not fit into the budget of
-    `memory` bytes (0: no budget), which changes no result. Functions and tasks may be copied to other machines. They
-    must not write to what they are given, nor may anybody else while the pool is in use.
+    `make_scratch` and `threads` as in `Pool`; there are fewer threads if their scratch does not fit into `memory` bytes
+    (0: no limit), which changes no result. Functions and tasks may be copied to other machines, so their arguments must
+    not change while the pool is in use.
     """
     threads = threads_that_fit(make_scratch, threads, memory) if memory else threads
     return _executor.get()(make_scratch, threads)
@@ -174,7 +175,7 @@ def workers(make_scratch: Callable[[], Scratch], threads: int = 0, memory: int =
 def executing(executor: Executor) -> Iterator[None]:
     """Let `executor` make the pools of `workers` inside this block, in this thread.
 
-    Like a joblib backend it is no argument: it changes where work is done, never its result.
+    Like a joblib backend, it is context rather than an argument: it changes where work is done, never the result.
     """
     before = _executor.set(executor)
     try:

@@ -55,13 +55,13 @@ def _body_columns(bodies: Bodies) -> tuple[dict[str, pa.Array], dict[str, Any]]:
 def load_rules(path: Path, entities: Vocabulary) -> RuleSet:
     """Read the rules that `save_rules` wrote at `path`, in the ids of `entities`.
 
-    The files may come from anybody, and compiled loops do not check what they index: every number is checked here.
-    ValueError where one is out of its range.
+    The files are not trusted, and compiled loops do not check their indices, so every number is checked here. Raises
+    ValueError for a number out of range.
     """
     table, about = _read(path)
     predicates = _predicates(about["predicates"])
     if len(set(predicates)) < len(predicates):
-        raise ValueError("predicates: expected each once")
+        raise ValueError("predicates: expected each of them once")
     bodies = _load_bodies(*_read(path.with_name(BODIES)), predicates, len(entities))
     rules = RuleSet(
         predicates=predicates,
@@ -89,14 +89,14 @@ def _predicates(rows: list[Any]) -> tuple[Predicate, ...]:
 
 
 def _check_heads(rules: RuleSet) -> None:
-    """ValueError where a head and its body are no rule: a variable that the head lacks, a constant at no place."""
+    """Raise ValueError if a head does not fit its body: a variable not in the head, a constant without a position."""
     is_unary = unary_mask(rules.predicates)[rules.head]
     has_constant = rules.head_entity != NO_ENTITY
     uses_x, uses_y = (rules.bodies.any_line(rules.bodies.lines.uses(node))[rules.body] for node in (X_NODE, Y_NODE))
     wrong = (has_constant != (rules.fixed != 0)) | (is_unary & (has_constant | uses_y))
     wrong |= ((rules.fixed == FIRST) & uses_x) | ((rules.fixed == SECOND) & uses_y)
     if wrong.any():
-        raise ValueError(f"row {int(np.flatnonzero(wrong)[0]):,} is no rule: its head and its body do not fit")
+        raise ValueError(f"row {int(np.flatnonzero(wrong)[0]):,} is not a rule: its head does not fit its body")
 
 
 def _load_bodies(
@@ -116,7 +116,7 @@ def _load_bodies(
 
 
 def _check_steps(steps: np.ndarray, is_unary: Mask) -> None:
-    """ValueError where a step follows the end of a line, or a filter has an inverse."""
+    """Raise ValueError if a step follows the end of a line, or a filter is inverted."""
     is_step = steps != NO_STEP
     if (is_step[:, 1:] & ~is_step[:, :-1]).any():
         raise ValueError("steps: expected none after the end of a line")
@@ -125,7 +125,7 @@ def _check_steps(steps: np.ndarray, is_unary: Mask) -> None:
 
 
 def _checked_program(program: Sequence[int], num_lines: int) -> Sequence[int]:
-    """Return a postfix program over lines; ValueError where it is none."""
+    """Return the program if it is a postfix program over lines; else raise ValueError."""
     depth = 0
     for op in program:
         if type(op) is not int or not NOT <= op < num_lines:
@@ -134,7 +134,7 @@ def _checked_program(program: Sequence[int], num_lines: int) -> Sequence[int]:
         if depth < 1:
             break
     if depth != 1:
-        raise ValueError("programs: expected operators behind their operands, and one result")
+        raise ValueError("programs: expected operators after their operands, and one result")
     return program
 
 

@@ -295,11 +295,11 @@ class RuleSet:
 
         The result requests no other target.
         """
-        mine = {self.predicates[i] for i in self._targets(target)}
+        targets = {self.predicates[i] for i in self._targets(target)}
         return replace(
             self.take(self.rows_for(target)),
-            requested=tuple(p for p in self.requested if p in mine),
-            exclusions=tuple(e for e in self.exclusions if e.target in mine),
+            requested=tuple(p for p in self.requested if p in targets),
+            exclusions=tuple(e for e in self.exclusions if e.target in targets),
             calibration=self.calibration,  # its queries score as before
         )
 
@@ -321,15 +321,15 @@ class RuleSet:
         return found
 
     def filter(self, *, target: str | Predicate | None = None, **criteria: Any) -> RuleSet:
-        """Return the rules of a `target` (None: of all) that fit the `criteria`.
+        """Return the rules of a `target` (None: of all targets) that meet the `criteria`.
 
-        These are those of `constructs.matching_rows`: min_support, min_confidence, contains (the name of a predicate or
-        an entity), length, kind.
+        The criteria are the arguments of `constructs.matching_rows`: min_support, min_confidence, contains (the name of
+        a predicate or an entity), length, kind.
         """
         from .constructs import matching_rows
 
-        mine = self if target is None else self.for_target(target)
-        return replace(mine.take(matching_rows(mine, **criteria)), calibration=self.calibration)
+        rules = self if target is None else self.for_target(target)
+        return replace(rules.take(matching_rows(rules, **criteria)), calibration=self.calibration)
 
     def to_pandas(self, count: int | None = None) -> Any:
         """Return the `count` best rules (None: all) as a DataFrame: the rule, its target, its weight and statistics."""

@@ -46,7 +46,7 @@ def rule_stats(
         others += len(subjects)
         others_with_fact += int(with_fact[subjects].sum())
         if others > max_answers:
-            raise LimitError(f"the rule {rule} holds for more than {max_answers:,.0f} tuples that are no facts")
+            raise LimitError(f"the rule {rule} holds for more than {max_answers:,.0f} tuples that are not facts")
     pca_body = support + others_with_fact if rule.target.arity == 2 else None
     return RuleStats(support, support + others, len(facts), pca_body)
 

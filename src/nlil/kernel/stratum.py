@@ -21,7 +21,7 @@ from .pool import workers
 from .ruleset import FIRST, SECOND, RuleSet
 
 SHARD_ROWS = 2**15
-"""Partial solutions with which a shard of a round begins, about."""
+"""Approximate number of partial solutions at the start of a shard."""
 MAX_SHARDS = 64
 
 NO_LINE = -1
@@ -130,13 +130,13 @@ class Stratum:
         yield from workers(self._copy, threads).map(shard, range(shards))
 
     def _copy(self) -> Stratum:
-        """Return the same with scratch space of its own."""
+        """Return a copy with its own scratch space."""
         own = copy(self)
         own.grower, own.answers = copy(self.grower), {}
         return own
 
     def _shard(self, changes: FoundFacts | None, number: int, shards: int) -> Iterator[FoundFacts]:
-        """Yield the same for every `shards`-th row, from the row `number` on."""
+        """Yield what follows from every `shards`-th row, starting at row `number`."""
         if changes is None:
             return self._first(number, shards)
         return self._from_facts(changes.take(np.arange(number, changes.size, shards)))
@@ -206,10 +206,10 @@ class Stratum:
             some, answers = found.take(others[line[others] == own]), self._answers(own)
             spans = self._same_graph(some, answers)
             for rows in parts(spans[0][1] + spans[1][1]):
-                mine = some.take(np.concatenate([np.repeat(rows, size[rows]) for _, size in spans]))
+                first = some.take(np.concatenate([np.repeat(rows, size[rows]) for _, size in spans]))
                 other = answers.take(np.concatenate([ranges(low[rows], size[rows]) for low, size in spans]))
-                x, y, graph = (np.maximum(a, b) for a, b in zip(mine[1:4], other[1:4]))  # one of them is open
-                yield Solutions(mine.origin, x, y, graph, np.minimum(mine.confidence, other.confidence))
+                x, y, graph = (np.maximum(a, b) for a, b in zip(first[1:4], other[1:4]))  # one of them is open
+                yield Solutions(first.origin, x, y, graph, np.minimum(first.confidence, other.confidence))
 
     def _split(self, found: Solutions, line: Longs) -> tuple[Longs, Longs]:
         """Return the rows whose line has a bound end, and those whose line has none."""
@@ -324,8 +324,8 @@ class Stratum:
         size = np.where(is_open, high - low, 1)
         for rows in parts(size):
             row, place = np.repeat(rows, size[rows]), ranges(low[rows], size[rows])
-            filled, mine = value[row], is_open[row]
-            filled[mine] = self.everyone[place[mine]]
+            filled, to_fill = value[row], is_open[row]
+            filled[to_fill] = self.everyone[place[to_fill]]
             yield row, filled
 
 

@@ -1,4 +1,4 @@
-"""How many threads torch may use where results must repeat."""
+"""The number of torch threads where results must be repeatable."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import torch
 
 @contextmanager
 def one_torch_thread() -> Iterator[None]:
-    """Sums split over threads differ in their last bits; one thread gives one result, and small sums no overhead.
+    """Use one torch thread inside this block.
 
-    Work that runs in parallel of its own accord (groups of targets) needs no threads of torch beside it.
+    Sums split over threads differ in their last bits. Small sums are faster with one thread, and work that is already
+    parallel (groups of targets) needs no more.
     """
     before = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -1,10 +1,10 @@
 """reach: the entities at the end of a line of steps from one start, by depth-first search.
 
-The compiled twin of `phi` for a single start and crisp facts; counting, ranking and explaining of line
-rules all walk with it. Distinct variables are exact: a path never revisits an entity. Two prunings keep
-that cheap without changing the answer:
+This is the compiled version of `phi` for a single start and crisp facts; counting, ranking and explaining line rules
+all use it. Distinct variables are exact: a path never revisits an entity. Two kinds of pruning keep that cheap without
+changing the answer:
 - not distinct: an entity is expanded once at each depth;
-- distinct, moves only: an entity of more than a `FEW` edges is expanded again only while that can lead to new ends
+- distinct, moves only: an entity with more than `FEW` edges is expanded again only if that can lead to new ends
   (`is_needless`).
 """
 
@@ -22,33 +22,33 @@ from .hidden import HiddenFact, hides, hides_member
 
 NO_LIMIT = 2**62
 BLOCKING = 8
-"""Numbers kept for an entity and depth by `is_needless`."""
+"""Numbers that `is_needless` stores for an entity and depth."""
 FEW = 8
-"""With no more edges, walking them again is cheaper than testing whether they can lead to new ends."""
+"""Up to this many edges, walking them again is cheaper than testing whether they can lead to new ends."""
 
 
 class WalkSpace(NamedTuple):
-    """Scratch of one thread for lines of up to `len(node) - 1` steps. clock[0] is an epoch that never repeats.
+    """Scratch space of one thread for lines of up to `len(node) - 1` steps.
 
     Attributes:
         node: by depth, the entity of the path so far.
         position: by depth, the next edge to try.
         stop: by depth, the end of these edges.
-        visit_epoch: by depth and entity, the walk that last came there.
-        visit_count: by depth and entity, how many sets `blocking` has.
+        visit_epoch: by depth and entity, the epoch of the last walk that came there.
+        visit_count: by depth and entity, the number of sets in `blocking`.
         blocking: by depth and entity, the sets of `is_needless`.
-        old_sets: room for a copy of one row of them.
-        seen: by entity, the walk that last ended there.
+        old_sets: a copy of one row of `blocking`.
+        seen: by entity, the epoch of the last walk that ended there.
         ends: the entities found.
-        clock: one number, as above.
-        flag: one number, not 0 once the work is to stop: what is found after that is not to be used.
-        few: entities of no more edges are not tested by `is_needless`.
+        clock: clock[0] is the current epoch; epochs never repeat.
+        flag: flag[0] is not 0 once work must stop; results after that are not used.
+        few: entities with at most this many edges are not tested by `is_needless`.
         product: for `spread`, by depth: the product of weights along the path.
         value: for `spread`, by entity: its degree as an end.
         layer: for `spread`, the entities of this step and of the next.
         amount: for `spread`, by entity: what arrived in this step and the next.
 
-    The last four are None where `spread` is not called: each would be seven arguments of every call.
+    The last four are None where `spread` is not called: an array counts as seven arguments of every compiled call.
     """
 
     node: Longs
@@ -72,11 +72,10 @@ class WalkSpace(NamedTuple):
 def walk_space(
     num_entities: int, most_steps: int, few: int = FEW, flag: Flag | None = None, spreads: bool = True
 ) -> WalkSpace:
-    """Make the scratch for lines of `most_steps` on a base of `num_entities`; `few` and `flag` as in WalkSpace.
+    """Make scratch space for lines of `most_steps` on a base of `num_entities`; `few` and `flag` as in WalkSpace.
 
-    Unless it `spreads`, there is none for `spread`.
-
-    Epochs begin at 1, so all of it is zero at first: what no walk comes to takes no memory.
+    `spreads` adds the space for `spread`. Epochs begin at 1, so all arrays start as zeros: parts that no walk reaches
+    take no memory.
     """
     depth, of_spread = most_steps + 1, cast(tuple[Any, ...], (None,) * 4)
     if spreads:
@@ -100,9 +99,9 @@ def walk_space(
 
 
 class Walked(NamedTuple):
-    """Lines as compiled loops take them: `backwards` are the steps from the end, `lengths` the numbers of steps.
+    """Lines for compiled loops: `backwards` are the steps from the end, `lengths` the numbers of steps.
 
-    Node i stands before step i: the start is at the nodes up to `first_move`, the end at those behind `last_move`.
+    Node i is before step i: nodes up to `first_move` are the start, nodes after `last_move` the end.
     `steps`, `start`, `end` and `distinct` are the columns of Lines.
     """
 
@@ -130,12 +129,12 @@ class Walked(NamedTuple):
 
 
 def expected_steps(graph: Graph, steps: np.ndarray) -> float:
-    """Estimate how many edges of `graph` are looked at when each line is walked from one entity.
+    """Estimate by mean fan-outs how many edges of `graph` are visited when each line is walked from one entity.
 
-    The estimate goes by mean fan-outs; `steps` has a row of codes for each line.
+    `steps` has a row of codes for each line.
     """
     num_nodes = np.diff(graph.code_pointer)
-    fan_out = np.where(num_nodes > 0, graph.code_edges / np.maximum(num_nodes, 1), 1.0)  # a filter leads nowhere else
+    fan_out = np.where(num_nodes > 0, graph.code_edges / np.maximum(num_nodes, 1), 1.0)  # a filter stays at its node
     fan_out = np.append(fan_out, 0.0)  # NO_STEP
     return float(np.cumprod(fan_out[steps], axis=1).sum())
 
@@ -154,12 +153,13 @@ def _open(graph: Graph, space: WalkSpace, steps: Longs, depth: int, hidden: Hidd
 
 @compiled
 def is_needless(space: WalkSpace, depth: int, length: int, epoch: int) -> bool:
-    """Return whether all ends that the path up to node[depth] can lead to were reached through the same entity before.
+    """Return whether earlier visits of node[depth] already found all ends that the current path can lead to.
 
-    What follows on a path avoids the entities before it. A way on that no visit so far could take meets the entities
-    before each of them; `blocking` keeps the least sets, of as many entities as are still to come, that do so. A visit
-    that they all meet as well opens no new way. Where the sets could be many, nothing is kept and nothing pruned.
-    `space` has the path, `length` is the number of steps of the line, `epoch` that of this walk.
+    The rest of a path avoids the entities before it. A continuation that no earlier visit could take therefore
+    intersects the prefix of each of them: `blocking` holds the minimal such sets, of at most as many entities as are
+    still to come. If all of these sets also intersect the current prefix, this visit adds no continuation. If there
+    could be too many sets, none are stored and nothing is pruned. `space` has the path, `length` is the number of steps
+    of the line, `epoch` that of this walk.
     """
     before, left = depth - 1, length - depth
     if before == 0 or before**left * left > BLOCKING:
@@ -202,7 +202,7 @@ def is_needless(space: WalkSpace, depth: int, length: int, epoch: int) -> bool:
 
 @compiled
 def _meets(space: WalkSpace, sets: Ids, begin: int, size: int, before: int) -> bool:
-    """Whether one of sets[begin : begin + size] is among node[1 .. before]."""
+    """Return whether one of sets[begin : begin + size] is among node[1 .. before]."""
     for i in range(begin, begin + size):
         for j in range(1, before + 1):
             if sets[i] == space.node[j]:
@@ -222,16 +222,16 @@ def reach(
     limit: int,
     constant: int,
 ) -> int:
-    """Write the ends of a line from `start` into space.ends, each once; returns how many (at most `limit`).
+    """Write the distinct ends of a line from `start` into space.ends; return their number, at most `limit`.
 
-    Where the line ends at a `constant`, that is its only end; it is no variable, so it may be met on the way too.
+    If the line ends at a `constant`, that is its only end; it is not a variable, so the path may pass through it too.
 
     Args:
-        graph: the facts, taken as certain.
-        space: scratch of this thread.
-        steps: codes of the line, the first `num_steps` of them.
+        graph: the facts; weights are ignored.
+        space: scratch space of this thread.
+        steps: the codes of the line; the first `num_steps` count.
         start: an entity id.
-        distinct: a path never comes to an entity again.
+        distinct: whether a path may not revisit an entity.
         hidden: the fact that may not be used.
         limit: NO_LIMIT for all ends.
         constant: an entity id, or -1.

@@ -1,13 +1,13 @@
 """How a run folder changes: one process at a time, and all files at once.
 
     RUN/.lock      held by the process that changes the run
-    RUN/.new/      files of a change that is being written; after a kill it is worth nothing
-    RUN/.change/   files of a change that is decided and only have to move to their places
+    RUN/.new/      files of a change that is being written; discarded after a kill
+    RUN/.change/   files of a committed change, which only have to be moved to their places
 
-A change is decided by one rename, from .new to .change; before it the run is the old one, after it the new one. What a
-killed process left is finished or removed when the folder is next opened (`settle`). The folder itself stays where it
-is, so it may be a mount point, and what else is in it (a checkpoint) stays too. Readers take no lock: they read again
-if the run changes meanwhile (`read_whole`).
+One rename, from .new to .change, commits a change: before it the run is the old one, after it the new one. What a
+killed process left is finished or removed when the folder is next opened (`settle`). The folder itself is not replaced,
+so it may be a mount point, and other files in it (a checkpoint) stay. Readers take no lock: they read again if the run
+has changed in the meantime (`read_whole`).
 
 `run` is the run folder.
 """
@@ -28,26 +28,26 @@ from ..errors import NlilError, RunError
 
 LOCK, NEW, CHANGE = ".lock", ".new", ".change"
 OWN = frozenset((LOCK, NEW, CHANGE))
-"""Names that say nothing of what is in a folder."""
+"""Names that do not count as content of a folder."""
 MARKER = "run.json"
-"""Makes a folder a run; it moves last."""
+"""The file that makes a folder a run; it is moved last."""
 GONE = ".gone"
-"""In a change: the names of what has to go, one a line."""
+"""In a change: the names of files to remove, one per line."""
 CHECKSUMS = "checksums.json"
 WAIT_S = 30.0
 TRIES = 20
 SYNCING = 16
-"""Files that are brought to the disk at a time."""
+"""Files that are synced at the same time."""
 
 Found = TypeVar("Found")
 
 
 @contextmanager
 def changing(run: Path, stale: Iterable[str] = ()) -> Iterator[Path]:
-    """Yield an empty folder; the files that the block writes there replace those of the run when it ends, at once.
+    """Yield an empty folder; at the end of the block its files replace those of the run, all at once.
 
-    Waits for another process that is changing the run. After an error in the block the run is as it was. Files and
-    folders of the run called `stale` are removed, unless the block writes them again.
+    Waits for another process that is changing the run. After an error in the block the run is unchanged. Files and
+    folders of the run listed in `stale` are removed, unless the block writes them again.
     """
     made = not run.exists()
     try:
@@ -66,12 +66,12 @@ def changing(run: Path, stale: Iterable[str] = ()) -> Iterator[Path]:
             _finish(run)
     finally:
         if made:
-            with suppress(OSError):  # not empty: the change is in it
+            with suppress(OSError):  # not empty: it holds the change
                 run.rmdir()
 
 
 def settle(run: Path) -> None:
-    """Finish the change that a killed process had decided, and remove what it had not. Does nothing to other folders.
+    """Finish a change that a killed process committed, or remove one that it did not. Leaves other folders alone.
 
     Waits for a process that is moving files, not for one that is still writing them.
     """
@@ -84,13 +84,13 @@ def settle(run: Path) -> None:
             _remove(run / NEW)
     except (RunError, OSError) as error:
         if CHANGE in found and (run / CHANGE).exists():
-            raise RunError(f"a change of this run was cut off and cannot be finished ({error})", run) from error
+            raise RunError(f"a change of this run was interrupted and cannot be finished ({error})", run) from error
 
 
 def stamp(run: Path, names: Iterable[str] = (MARKER, CHECKSUMS)) -> tuple[int, ...] | None:
-    """Return what differs after every change of the run; None while files are moving.
+    """Return a value that differs after every change of the run; None while files are being moved.
 
-    `names` are the files that are looked at: checksums.json changes every time, run.json with the whole run only.
+    `names` are the files it is made of: checksums.json changes every time, run.json only with the whole run.
     """
     found: list[int] = []
     for name in names:
@@ -101,7 +101,7 @@ def stamp(run: Path, names: Iterable[str] = (MARKER, CHECKSUMS)) -> tuple[int, .
 
 
 def read_whole(run: Path, read: Callable[[], Found]) -> Found:
-    """Return what `read` finds in the run, all of it before or all of it after each change."""
+    """Return the result of `read`, whose files all come from before or all from after any change of the run."""
     for _ in range(TRIES):
         settle(run)
         before = stamp(run)
@@ -113,7 +113,7 @@ def read_whole(run: Path, read: Callable[[], Found]) -> Found:
         else:
             if before is not None and stamp(run) == before:
                 return found
-    raise RunError("the run is changed again and again while it is read; try again", run)
+    raise RunError("the run keeps changing while it is read; try again", run)
 
 
 @contextmanager
@@ -126,17 +126,17 @@ def _alone(run: Path, wait_s: float = WAIT_S) -> Iterator[None]:
 
 
 def _prepare(run: Path, stale: Iterable[str]) -> None:
-    """Bring the new files to the disk, with a list of those that have to go."""
+    """Sync the new files, with a list of the files to remove."""
     new = run / NEW
     gone = [name for name in stale if not (new / name).exists()]
     (new / GONE).write_text("\n".join(gone), encoding="utf-8")
-    with ThreadPoolExecutor(SYNCING) as threads:  # a disk takes no longer for many files than for one
+    with ThreadPoolExecutor(SYNCING) as threads:  # syncing many files at once takes no longer than one
         list(threads.map(sync, new.iterdir()))
     sync(new)
 
 
 def _finish(run: Path) -> None:
-    """Move the files of a decided change to their places; where a kill cuts this off, it is begun again."""
+    """Move the files of a committed change to their places; after a kill this is simply repeated."""
     change = run / CHANGE
     if not change.is_dir():
         return
@@ -151,7 +151,7 @@ def _finish(run: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file or a folder, if it is there."""
+    """Remove a file or a folder, if it exists."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

@@ -1,10 +1,10 @@
-"""Checkpoint: unfinished work in a folder, so that a killed run goes on where it was.
+"""Checkpoint: unfinished work in a folder, so that a killed run can continue.
 
-    RUN/checkpoint/fingerprint.json     what the work depends on; other work does not continue it
-    RUN/checkpoint/*.safetensors        one file a key: arrays, and JSON values in its metadata
-    RUN/checkpoint/.lock                held by the process at work, whose number and host it names
+    RUN/checkpoint/fingerprint.json     what the work depends on; only the same work continues it
+    RUN/checkpoint/*.safetensors        one file per key: arrays, and JSON values in its metadata
+    RUN/checkpoint/.lock                held by the working process; contains its process id and host
 
-A file is written beside its place and renamed: after a kill at any moment a key has its old or its new content.
+A file is written under another name and renamed: after a kill at any moment a key has its old or its new content.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ FINGERPRINT = "fingerprint.json"
 LOCK = ".lock"
 METADATA = "nlil"
 BUDGETS = ("time_limit", "device", "threads", "memory")
-"""Settings that change how long learning takes, never what it finds."""
+"""Settings that change the time and memory of learning, never its result."""
 SHOWN_DIFFERENCES = 3
 SHOWN_CHARACTERS = 40
 
 
 def fingerprint(config: LearnerConfig, checksum: str | None, targets: Iterable[Predicate]) -> dict[str, Any]:
-    """Return all that the result of learning depends on, as JSON values.
+    """Return everything that the result of learning depends on, as JSON values.
 
-    `checksum` is that of the data, None where it has none.
+    `checksum` is that of the data, or None.
     """
     found = versions(("nlil", "torch"))
     return {
@@ -59,9 +59,9 @@ def settings_that_matter(config: LearnerConfig) -> dict[str, Any]:
 
 
 def is_unfinished(run: Path) -> bool:
-    """Return whether `run` is a run folder without a result, whose checkpoint is ours.
+    """Return whether `run` is a run folder without a result, with a checkpoint written by nlil.
 
-    One that was killed before its first write is empty.
+    The checkpoint of a run that was killed before its first write is empty.
     """
     folder = run / FOLDER
     if (run / "run.json").exists() or not folder.is_dir():
@@ -71,23 +71,23 @@ def is_unfinished(run: Path) -> bool:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What unfinished work has found so far, by key, in a `folder`.
+    """The results of unfinished work so far, by key, in a `folder`.
 
-    `fingerprint` is made of JSON values. A checkpoint of another fingerprint is neither read nor written.
+    `fingerprint` consists of JSON values. A checkpoint with another fingerprint is neither read nor written.
     """
 
     folder: Path
     fingerprint: Mapping[str, Any]
 
     def begin(self) -> None:
-        """Make the folder, or find that the one which is there is of the same work."""
+        """Make the folder, or check that the existing one belongs to the same work."""
         self._make()
         for file in self.folder.glob(".*"):
-            if file.name != LOCK:  # half-written by a process that was killed
+            if file.name != LOCK:  # incomplete, from a killed process
                 file.unlink(missing_ok=True)
 
     def check(self) -> None:
-        """RunError that names what differs when the stored work is not this work."""
+        """Raise RunError if the stored work is not this work, and say how it differs."""
         file = self.folder / FINGERPRINT
         if not file.exists() and self.is_empty:
             return
@@ -95,7 +95,7 @@ class Checkpoint:
             stored = dict(read_json(file))
         except (OSError, *MALFORMED) as error:
             raise _damaged(file, error) from error
-        now = json.loads(json.dumps(dict(self.fingerprint)))  # as it would come back
+        now = json.loads(json.dumps(dict(self.fingerprint)))  # as it would be read back
         if stored != now:
             raise RunError(
                 f"the unfinished run was started with other {_difference(stored, now)}; use --force to start over",
@@ -103,7 +103,7 @@ class Checkpoint:
             )
 
     def load(self, key: str) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
-        """Return what was last saved under `key`, to the bit; None if nothing was."""
+        """Return what was last saved under `key`, bit for bit; None if nothing was."""
         self.check()
         file = self._file(key)
         if not file.is_file():
@@ -112,15 +112,15 @@ class Checkpoint:
             arrays, metadata = read_arrays(file)
             about = json.loads(metadata[METADATA])
             if about["key"] != key or about["digest"] != _digest(arrays, about["values"]):
-                raise ValueError("its checksum differs")
+                raise ValueError("checksum mismatch")
             return arrays, about["values"]
         except MALFORMED as error:
             raise _damaged(file, error) from error
 
     def save(self, key: str, arrays: Mapping[str, np.ndarray], values: Mapping[str, Any]) -> None:
-        """Replace what `key` holds by `arrays`, by name, and `values`.
+        """Save `arrays`, by name, and `values` under `key`, replacing its content.
 
-        `values` are JSON values; they come back as JSON has them (tuples as lists).
+        `values` are JSON values; tuples are read back as lists.
         """
         self._make()
         plain = json.loads(json.dumps(dict(values)))
@@ -130,16 +130,16 @@ class Checkpoint:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing was saved yet."""
+        """Return whether nothing has been saved yet."""
         return not any(self.folder.glob("*.safetensors"))
 
     def start_over(self) -> None:
-        """Forget all that is stored, whatever work it is of; the lock stays."""
+        """Remove everything stored, whatever work it belongs to, except the lock."""
         _forget(self.folder)
         (self.folder / FINGERPRINT).unlink(missing_ok=True)
 
     def clear(self) -> None:
-        """Remove the checkpoint; the folder goes if it is empty then."""
+        """Remove the checkpoint, and the folder if it is then empty."""
         clear_folder(self.folder)
 
     def _make(self) -> None:
@@ -150,7 +150,7 @@ class Checkpoint:
                 write_json(temporary, self.fingerprint)
 
     def _file(self, key: str) -> Path:
-        """Readable and never too long for a file name; the digest keeps keys apart."""
+        """Return a readable file name of limited length; the digest distinguishes keys."""
         readable = "".join(c if c.isascii() and c.isalnum() else "-" for c in key)[:SHOWN_CHARACTERS]
         return self.folder / f"{readable.strip('-')}.{hashlib.sha256(key.encode()).hexdigest()[:16]}.safetensors"
 
@@ -158,7 +158,7 @@ class Checkpoint:
 def clear_folder(folder: Path) -> None:
     """Remove the checkpoint in `folder`.
 
-    The fingerprint goes last: what a kill leaves is a smaller checkpoint, still ours.
+    The fingerprint is removed last, so that a kill leaves a smaller but valid checkpoint.
     """
     if not folder.is_dir():
         return
@@ -173,9 +173,9 @@ def _forget(folder: Path) -> None:
 
 @contextmanager
 def claimed(run: Path) -> Iterator[None]:
-    """The run belongs to this process while the block lasts; RunError when another process is at work there.
+    """Reserve the run for this process inside the block; raise RunError if another process is working there.
 
-    Folders that were made for the lock, and are still empty, go with it.
+    Folders that were made for the lock are removed with it if they are still empty.
     """
     made = [folder for folder in (run / FOLDER, run) if not folder.exists()]
     try:
@@ -187,12 +187,12 @@ def claimed(run: Path) -> Iterator[None]:
         ) from error
     finally:
         for folder in made:
-            with suppress(OSError):  # not empty: there is work in it
+            with suppress(OSError):  # not empty: it contains work
                 folder.rmdir()
 
 
 def _digest(arrays: Mapping[str, np.ndarray], values: Any) -> str:
-    """safetensors notices a file that is too short, not a bit that has changed."""
+    """Return a checksum: safetensors detects a truncated file, but not a changed bit."""
     import numpy as np
 
     found = hashlib.sha256(json.dumps(values, sort_keys=True).encode())
@@ -208,7 +208,7 @@ def _damaged(file: Path, error: Exception) -> RunError:
 
 
 def _difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """`settings (seed: 0, now 1)`: the first part that differs, and where."""
+    """Return the first part that differs, and how: `settings (seed: 0, now 1)`."""
     part = next(key for key in {**now, **stored} if stored.get(key) != now.get(key))
     old, new = stored.get(part), now.get(part)
     if not isinstance(old, dict) or not isinstance(new, dict):
@@ -223,7 +223,7 @@ def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
         before, after = old.get(key), new.get(key)
         if before == after:
             continue
-        if isinstance(before, list) and isinstance(after, list):  # long lists differ in few items: those are said
+        if isinstance(before, list) and isinstance(after, list):  # name only the items that differ
             gone, added = [b for b in before if b not in after], [a for a in after if a not in before]
             words = [f"no longer {_short(gone)}"] * bool(gone) + [f"also {_short(added)}"] * bool(added)
             yield f"{key}: {' but '.join(words) or 'another order'}"

@@ -1,9 +1,9 @@
-"""Conjunctions for a counted rule set: found on training facts, kept where they raise the score on validation facts.
+"""Conjunctions for a counted rule set: found on training facts, kept if they raise the score on validation facts.
 
-The rules at hand are scored once for each validation query; conjunctions are tried by adding their evidence on top, in
-groups, best first. A target has few validation facts, and one rule moves few of them: which single rule helps is mostly
-chance, a group says more. What is left to chance is measured: each half of the facts chooses for the other half, and
-all conjunctions are dropped where that shows no gain.
+The current rules are scored once for each validation query; conjunctions are tried in groups, best first, by adding
+their evidence. A target has few validation facts and one rule changes few of them, so the gain of a single rule is
+mostly chance; that of a group is less so. The remaining chance is measured: each half of the facts chooses for the
+other half, and all conjunctions are dropped if that shows no gain.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .gates import CONJUNCTIONS
 from .validation import Fold
 
 LATEST_START = 1 / 3
-"""Share of a time limit after which no conjunctions are looked for: the weighing that comes next brings more."""
+"""Share of a time limit after which the search for conjunctions is skipped: the weighing that follows gains more."""
 GROUP_SIZE = 5
 """Rules that are tried together."""
 NO_TIME = "conjunctions left out: they would have taken most of the time left"
@@ -48,17 +48,17 @@ def helpful_conjunctions(
     body: KnowledgeBase | None = None,
     progress: Progress = silent,
 ) -> tuple[RuleSet, tuple[str, ...]]:
-    """Conjunctions to put behind the rules of a fold, counted on its base, and notes on what was left out.
+    """Return conjunctions to add to the rules of a fold, counted on its base, and notes on what was left out.
 
-    Soft facts and scene graphs have none, nor have targets with too few validation facts.
+    There are none for soft facts, scene graphs, and targets with too few validation facts.
 
     Args:
         fold: conjunctions are proposed from its base and its rules, and judged on its facts.
-        targets: predicates to look for conjunctions for.
-        most: conjunctions tried for each target.
-        options: those of the search.
-        body: the facts that bodies may use, where they are restricted.
-        progress: told after each target.
+        targets: predicates to find conjunctions for.
+        most: the number of conjunctions to try for each target.
+        options: the settings of the search.
+        body: the facts that bodies may use, if restricted.
+        progress: called after each target.
     """
     kb, rules, valid = fold.kb, fold.rules, fold.facts
     none = RuleSet.empty(kb)
@@ -70,8 +70,8 @@ def helpful_conjunctions(
         return none, ()
     if kb.num_entities > MOST_ENTITIES:
         note = (
-            f"conjunctions left out: {kb.num_entities:,} entities, and every pair of them takes memory; they are "
-            f"looked for with up to {MOST_ENTITIES:,}"
+            f"conjunctions left out: the base has {kb.num_entities:,} entities; the search needs memory for every pair "
+            f"and is limited to {MOST_ENTITIES:,}"
         )
         return none, (note,)
     stop = options.stop
@@ -102,19 +102,19 @@ def helpful_conjunctions(
 
 @dataclass(eq=False)
 class CandidateEvidence:
-    """The evidence of every candidate for the queries of some facts of one target.
+    """The evidence of every candidate for queries about facts of one target.
 
     With n facts, query i asks for the object of fact i, query n + i for its subject.
 
     Attributes:
         target: a predicate id.
-        memory: bytes that answers of lines may take.
-        known: the entity that a query knows, by direction; its answer is that of the other direction.
+        memory: bytes for the cache of answers.
+        known: by direction, the known entity of each query; its answer is the entity of the other direction.
         filters: by direction, known answers, which do not compete.
         total: (queries, entities), the evidence.
-        strongest: (queries, entities, top), of the kind that formula rules are.
-        allowed: (queries, entities), no exclusion rules the candidate out.
-        weight: (top,), what the strongest count.
+        strongest: (queries, entities, top), the strongest evidence from rules of the kind of conjunctions.
+        allowed: (queries, entities), whether no exclusion rules the candidate out.
+        weight: (top,), how much the strongest rules count.
     """
 
     kb: KnowledgeBase
@@ -129,9 +129,9 @@ class CandidateEvidence:
 
     @classmethod
     def of(cls, ranker: Ranker, target: int, facts: Facts, known: Facts) -> CandidateEvidence:
-        """Collect the evidence of the rules of `ranker` for queries about `facts` of `target` that are not in the base.
+        """Collect the evidence of the rules of `ranker` for queries about `facts` of `target`, not in the base.
 
-        Facts of the base and `known` ones do not compete.
+        Facts of the base and `known` facts do not compete.
         """
         known = ranker.kb.facts.of(target) + known.of(target)
         shape = 2 * len(facts), ranker.kb.num_entities
@@ -155,13 +155,13 @@ class CandidateEvidence:
         def one(space: ScoreSpace, i: int) -> None:
             a, q = int(query[i]), direction * len(query) + i
             _score(graph, plan, a, ranker.top, kind, extra[i], space, self.total[q], self.strongest[q])
-            mine = slice(graph.pointer[a], graph.pointer[a + 1])
-            self.allowed[q, graph.neighbour[mine][plan.excluded[graph.code[mine]]]] = False
+            edges = slice(graph.pointer[a], graph.pointer[a + 1])
+            self.allowed[q, graph.neighbour[edges][plan.excluded[graph.code[edges]]]] = False
 
         ranker.pool.map_here(one, range(len(query)))
 
     def firings(self, rules: RuleSet) -> list[Fires]:
-        """Return where each of some rules of the target fires, for candidates that no exclusion rules out."""
+        """Return where each of `rules` of the target fires, for candidates that no exclusion rules out."""
         found = (
             rule_firings(rules, self.kb, 2 * self.target + direction, self.known[direction], self.memory)
             for direction in (0, 1)
@@ -171,11 +171,11 @@ class CandidateEvidence:
     def _allowed(self, ahead: Fires, back: Fires) -> Fires:
         query = np.concatenate((ahead.query, back.query + len(self.known[0])))
         candidate, power = (np.concatenate(pair) for pair in zip(ahead[1:], back[1:]))
-        mine = self.allowed[query, candidate]
-        return Fires(query[mine], candidate[mine], power[mine])
+        allowed = self.allowed[query, candidate]
+        return Fires(query[allowed], candidate[allowed], power[allowed])
 
     def add(self, fires: Fires) -> None:
-        """Add the evidence of one more rule where it fires, `fires`."""
+        """Add the evidence of one more rule, which `fires` there."""
         _add(self.total, self.strongest, self.weight, *fires)
 
     def copy(self) -> CandidateEvidence:
@@ -183,7 +183,7 @@ class CandidateEvidence:
         return replace(self, total=self.total.copy(), strongest=self.strongest.copy())
 
     def reciprocal(self) -> Doubles:
-        """1 / rank of the answer of every query."""
+        """Return 1 / rank of the answer of every query."""
         rows, parts = np.arange(len(self.known[0])), []
         for direction, filter in enumerate(self.filters):
             totals = self.total[direction * len(rows) : (direction + 1) * len(rows)]
@@ -195,14 +195,14 @@ class CandidateEvidence:
 
 
 def helpful_rules(current: CandidateEvidence, tried: RuleSet, random: np.random.Generator) -> tuple[Longs, Doubles]:
-    """Return rows of the tried rules that help, and what they add to the 1 / rank of each fact.
+    """Return the rows of the tried rules that help, and the gain in 1 / rank of each fact.
 
-    What is added to a fact comes from rules that other facts chose.
+    The gain of a fact comes from rules that were chosen on other facts.
 
     Args:
-        current: validation queries with the evidence of the rules at hand; the rules that help are added to it.
+        current: validation queries with the evidence of the current rules; the rules that help are added to it.
         tried: further rules, best first.
-        random: cuts the facts in halves.
+        random: splits the facts into halves.
     """
     firings = current.firings(tried)
     before, size = current.reciprocal(), len(current.known[0])
@@ -216,9 +216,9 @@ def helpful_rules(current: CandidateEvidence, tried: RuleSet, random: np.random.
 
 
 def add_helpful(current: CandidateEvidence, firings: Sequence[Fires], judges: Mask) -> Longs:
-    """Add to `current` the groups of `firings` that raise the mean 1 / rank of the queries that judge.
+    """Add to `current` the groups of `firings` that raise the mean 1 / rank of the queries marked in `judges`.
 
-    Return their rows. `judges` marks the queries of these.
+    Returns the rows of the added rules.
     """
     rows: list[int] = []
     now = current.reciprocal()
@@ -239,7 +239,7 @@ def _score(
     graph: Graph, plan: Plan, known: int, top: int, kind: int, extra: np.ndarray, space: ScoreSpace, total: Longs,
     strongest: np.ndarray,
 ) -> None:  # fmt: skip
-    """The evidence of every candidate of one query, and the strongest of its rules of this kind."""
+    """Write the evidence of every candidate of one query, and the strongest evidence from rules of this kind."""
     load_priors(plan, space)
     hidden = HiddenFact(plan.code, known, -1, -1, graph.is_unary)
     touched = collect(graph, plan, hidden, top, NO_LIMIT, extra, space)
@@ -259,7 +259,7 @@ def count_block(
 ) -> np.ndarray:  # fmt: skip
     """Count (above, tied) of each answer in totals[row], with the `tie_bounds` `low` and `high`.
 
-    query[row] is the entity that the query knows; known answers of entity a, which do not compete, are
+    query[row] is the known entity of the query; the known answers of entity a, which do not compete, are
     known_answer[known_pointer[a] : known_pointer[a + 1]].
     """
     result = np.empty((2, len(answer)), np.int64)
@@ -275,7 +275,7 @@ def count_block(
 def _add(
     total: np.ndarray, strongest: np.ndarray, weight: Longs, query: Longs, candidate: Longs, evidence: Longs
 ) -> None:
-    """Add a firing to the totals of its candidates: the weakest rule of the kind may have to give way to it."""
+    """Add a firing to the totals of its candidates; it may replace the weakest rule of the kind."""
     top = strongest.shape[2]
     for i in range(len(query)):
         slots = strongest[query[i], candidate[i]]

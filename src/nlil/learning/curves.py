@@ -36,7 +36,7 @@ PANELS: tuple[Panel, ...] = (
 )
 FAINT, BOLD = 0.25, 2.2
 MANY_TARGETS = 40
-"""From here on a target's own line is fainter still, or the mean would drown."""
+"""With more targets, the line of each is fainter, so that the mean stays visible."""
 
 
 def plot_history(history: Sequence[Mapping[str, Any]], path: str | Path) -> Path:
@@ -52,7 +52,7 @@ def plot_history(history: Sequence[Mapping[str, Any]], path: str | Path) -> Path
 
 def _figure(history: Sequence[Mapping[str, Any]], panels: Sequence[Panel], width: float, height: float) -> Figure:
     require("matplotlib", "report", "the picture of the learning curves")
-    # Not pyplot: it would look for a display and keep the figure in a global list.
+    # Not pyplot, which would look for a display and keep the figure in a global list.
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -68,7 +68,7 @@ def _draw(axes: Axes, history: Sequence[Mapping[str, Any]], title: str, curves: 
         num_targets = max(num_targets, len(by_target))
         alpha = FAINT if len(by_target) < MANY_TARGETS else FAINT / 3
         for line in by_target.values():
-            # A dot, so that a target of one epoch can be seen.
+            # A dot makes a target with a single epoch visible.
             axes.plot(*zip(*line), color=curve.colour, alpha=alpha, linewidth=0.8, marker="." if len(line) == 1 else "")
         if by_target:
             axes.plot(*zip(*mean(by_target)), color=curve.colour, linewidth=BOLD, label=curve.label)
@@ -78,7 +78,7 @@ def _draw(axes: Axes, history: Sequence[Mapping[str, Any]], title: str, curves: 
     if "F1" in title:
         axes.set_ylim(-0.02, 1.02)
     if num_targets:
-        # A fixed corner: to look for the best one takes seconds with many lines.
+        # A fixed corner: finding the best one takes seconds with many lines.
         axes.legend(
             loc="lower right" if "F1" in title else "upper right",
             frameon=False,
@@ -89,7 +89,7 @@ def _draw(axes: Axes, history: Sequence[Mapping[str, Any]], title: str, curves: 
 
 
 def points(history: Iterable[Mapping[str, Any]], key: str) -> dict[str, Points]:
-    """Return (epoch, value) of each target in the order of epochs; what has no value under `key` is left out."""
+    """Return (epoch, value) of each target by epoch; records without a value under `key` are skipped."""
     found: dict[str, Points] = defaultdict(list)
     for record in history:
         epoch, value = record.get("epoch"), record.get(key)
@@ -101,7 +101,7 @@ def points(history: Iterable[Mapping[str, Any]], key: str) -> dict[str, Points]:
 def mean(by_target: Mapping[str, Points]) -> Points:
     """Return the mean of `by_target` at every epoch.
 
-    A target that stopped early counts with its last value, so that nothing jumps.
+    A target that stopped early counts with its last value, so that the mean does not jump.
 
     >>> mean({"p": [(0, 1.0), (1, 0.5)], "q": [(0, 2.0)]})
     [(0, 1.5), (1, 1.25)]

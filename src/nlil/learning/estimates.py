@@ -1,8 +1,8 @@
-"""What validation facts say of the finished rules: what their scores mean, and how well they will answer.
+"""Calibration and expected quality of the finished rules, measured on validation facts.
 
-Both are measured on folds, where no rule was counted on the facts that it ranks. Where those were held out, rules that
-are counted on all training facts know a little more: the estimate is on the careful side. Weights and what else was
-chosen on validation facts were chosen on these too, which speaks the other way; both are small.
+Both are measured on folds, where no rule was counted on the facts that it ranks. If the facts were held out, the final
+rules, counted on all training facts, are slightly better, which makes the estimate conservative. Weights and other
+choices were made on the same validation facts, which makes it optimistic; both effects are small.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from .run import Estimate
 from .validation import Fold, Validation
 
 MOST_FACTS = 1_000
-"""Facts that the quality is estimated on: the standard error of the MRR is then about .01."""
+"""Limit of the facts that the quality is estimated on: the standard error of the MRR is then about .01."""
 FIGURES = ("mrr", "hits@1", "hits@10", "r@1", "r@5", "precision", "recall", "f1")
-"""What is kept, as far as there are facts of that kind (`evaluate` defines them)."""
+"""The figures of an estimate, as far as there are facts of that kind (defined by `evaluate`)."""
 
 
 def calibrate(
@@ -37,13 +37,13 @@ def calibrate(
     progress: Progress = silent,
     stop: Stop | None = None,
 ) -> Calibration | None:
-    """Return what scores of the rules mean; None where validation facts are too few.
+    """Fit the map from scores to probabilities; None if there are too few validation facts.
 
     Args:
-        validation: rules and folds as they are used, weights and all.
-        elsewhere: facts known from other splits: neither true nor false here.
+        validation: the final rules and folds, with weights.
+        elsewhere: facts of other splits, which count as neither true nor false here.
         config: seed, threads, memory and device.
-        progress: told how far it is.
+        progress: receives reports of progress.
         stop: raises Stopped.
     """
     parts = []
@@ -76,10 +76,10 @@ def estimate(
     progress: Progress = silent,
     stop: Stop | None = None,
 ) -> Estimate:
-    """Estimate the quality of the rules of `validation`, by at most MOST_FACTS of its facts.
+    """Estimate the quality of the rules of `validation` on at most MOST_FACTS of its facts.
 
-    Other arguments as in `calibrate`: facts of `elsewhere` are known to be true. What no split knows counts as wrong,
-    though some of it is true: the more of that, the lower the estimate.
+    Other arguments as in `calibrate`; facts of `elsewhere` are known to be true. Facts in no split count as wrong,
+    although some are true: the more of these, the lower the estimate.
     """
     folds = validation.drawn(MOST_FACTS, np.random.default_rng((config.seed, 12)))
     found, reciprocal = defaultdict[str, list[tuple[float, int]]](list), [np.zeros(0)]
@@ -102,14 +102,14 @@ def estimate(
 
 
 def mean_of(values: Sequence[tuple[float, int]]) -> float:
-    """Return the mean of values that each stand for so many facts."""
+    """Return the mean of `values`, pairs of a value and its number of facts."""
     return sum(value * size for value, size in values) / sum(size for _, size in values)
 
 
 def _unary(
     fold: Fold, known: Facts, config: LearnerConfig, progress: Progress
 ) -> Iterator[tuple[dict[str, float], int]]:
-    """The figures of classes and of other unary targets, each with its number of facts."""
+    """Yield the figures of classes and of other unary targets, each with its number of facts."""
     unary = fold.facts[fold.facts.is_unary]
     if len(unary):
         kb = fold.kb if unary.context is None else fold.kb.with_facts(unary.context)

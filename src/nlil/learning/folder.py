@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 PACKAGES = ("nlil", "torch", "numpy", "numba", "pyarrow")
 
 MALFORMED = (KeyError, IndexError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
-"""What a reader raises where a file of a run folder has another shape than it was written with."""
+"""Exceptions that a reader raises for a malformed file of a run folder."""
 
 _UMASK = Lock()
 
 
 def versions(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
-    """Python and the packages that results depend on."""
+    """Return the versions of Python and of the `packages` that results depend on."""
     from importlib.metadata import PackageNotFoundError, version
 
     found = {"python": platform.python_version()}
@@ -53,15 +53,15 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json_lines(path: Path) -> tuple[dict[str, Any], ...]:
-    # Not splitlines: a name from the data may hold one of the rarer line separators of Unicode.
-    """Read one JSON object a line."""
+    """Read one JSON object per line."""
+    # Not splitlines: a name from the data may contain one of the rarer line separators of Unicode.
     return tuple(json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line)
 
 
 def write_json_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
-    """Write `records` as one JSON object a line.
+    """Write `records` as one JSON object per line.
 
-    What is not a number becomes null: a loss that ran away must not cost the run.
+    NaN and infinity become null: a loss that diverged must not make the run unreadable.
     """
     lines = [
         json.dumps({key: _plain(value) for key, value in dict(record).items()}, ensure_ascii=False, allow_nan=False)
@@ -81,7 +81,7 @@ def _plain(value: Any) -> Any:
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str] | None = None) -> None:
     """Write `arrays` by name, and `metadata`, as a safetensors file.
 
-    They are sorted and in C order, so that the same arrays give the same bytes.
+    They are sorted and in C order, so that equal arrays give equal bytes.
     """
     import numpy as np
     from safetensors.numpy import save_file
@@ -92,7 +92,7 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], metadata: Mapping
 
 
 def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """Return the arrays and the metadata of a file; ValueError when it is damaged."""
+    """Return the arrays and the metadata of a file; raise ValueError if it is damaged."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -103,7 +103,7 @@ def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
 
 
 def _umask() -> int:
-    """It can only be read by setting it, for the whole process: one thread at a time."""
+    """Return the umask. It can be read only by setting it, for the whole process: one thread at a time."""
     with _UMASK:
         umask = os.umask(0)
         os.umask(umask)

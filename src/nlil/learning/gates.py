@@ -1,8 +1,8 @@
-"""When validation facts decide: what learning tries is kept only if it raises their score by more than chance.
+"""The constants of decisions on validation facts: a change is kept only if it raises their score by more than chance.
 
-Four things are tried: longer chains, conjunctions, rules trained on badly ranked facts, and weights for kinds of rules.
-Each passes the same gate (`evaluation.gate`), with its own numbers. Gains are differences of 1 / rank, one for each
-query or fact.
+There are four decisions: longer chains, conjunctions, rules trained on badly ranked facts, and weights of kinds. All
+use the same gate (`evaluation.gate`) with their own constants. Gains are differences of 1 / rank, one per query or
+fact.
 """
 
 from __future__ import annotations
@@ -16,5 +16,5 @@ CONJUNCTIONS = Gate(least_facts=50, most_facts=300, least_gain=1e-9, standard_er
 RESIDUALS = Gate(least_facts=20, most_facts=300, least_gain=1e-9, standard_errors=2.0)
 """Rules that training finds for facts that counted rules rank badly; facts are those of one target."""
 WEIGHING = Gate(least_facts=200, most_facts=5_000, least_gain=0.0002, standard_errors=0.0)
-"""How much each kind of rule counts. Half of the facts chooses, the other half must gain, by however little: sixteen
-numbers seldom do harm, and on small dense graphs one standard error hid what brings .02 to .06 on test facts."""
+"""The weights of kinds. Half of the facts chooses them, the other half must gain at least a little: sixteen parameters
+rarely overfit, and on small dense graphs a gate of one standard error missed gains of .02 to .06 on test facts."""

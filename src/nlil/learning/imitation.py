@@ -1,8 +1,8 @@
-"""Rules that imitate a classifier: its classes are the targets, what it says of an object is the object's label.
+"""Rules that imitate a classifier: its classes are the targets, and its output is the label of an object.
 
-The true classes of an object stay hidden, those of its neighbours are given. Objects without a score are not learned
-from. Fidelity is measured on scored objects of the test split, else on a tenth of the scored graphs (of the
-entities, where there are no graphs), which are then not learned from.
+The true classes of an object are hidden, those of its neighbours are given. Objects without a score are not used for
+learning. Fidelity is measured on scored objects of the test split; without any, on a tenth of the scored graphs (or of
+the entities, if there are no graphs), which are held out.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from .reasons import body_facts
 from .run import Learned
 
 HELD_OUT = 0.1
-"""Of the scored graphs, where no object of the test split has a score."""
+"""Share of the scored graphs to hold out if no object of the test split has a score."""
 BATCH = 4096
-"""Rows that a PyTorch module is given at once."""
+"""Rows per call of a PyTorch module."""
 
 
 def imitate(
@@ -52,12 +52,12 @@ def imitate(
 ) -> Learned:
     """Return rules that imitate `model`, with their `fidelity`; `settings` are those of LearnerConfig.
 
-    `model` has predict_proba and classes_ (scikit-learn), or is a PyTorch module that gives logits (name its
+    `model` has predict_proba and classes_ (scikit-learn), or is a PyTorch module that returns logits (name its
     `classes`); `features` has a row for each of `entities`, or maps entities to rows, or is a pandas table with
-    entities as its index. Without features `model` holds the scores themselves: a file, a table of entity, class,
-    score, or an array with a row for each of `entities` and a column for each of `classes`. `data` is a data set or its
-    training facts; with the latter `splits` may bring others. `config` holds settings in place of the defaults,
-    `progress` is told how far the work is, `stop` ends it early.
+    entities as its index. Without features, `model` is the scores themselves: a file, a table of entity, class, score,
+    or an array with a row for each of `entities` and a column for each of `classes`. `data` is a data set or its
+    training facts; in the latter case `splits` may have the other facts. `config` replaces the default settings,
+    `progress` receives reports of progress, `stop` ends the work early.
     """
     kb, given_splits = (data.kb, data.splits) if isinstance(data, Dataset) else (data, None)
     chosen = (config or LearnerConfig()).with_values(settings) if settings else config or LearnerConfig()
@@ -74,10 +74,10 @@ def learn_from_scores(
     progress: Progress = silent,
     stop: Stop | None = None,
 ) -> Learned:
-    """Do what `imitate` does once the `scores` are there."""
+    """Do the work of `imitate`, given the `scores`."""
     started = time.monotonic()
     stop = stop or Stop(config.time_limit)
-    if not kb.classes:  # of a plain base: what the classifier tells apart is hidden together, as classes are
+    if not kb.classes:  # on a plain base, hide the classifier's classes together
         kb = replace(kb, classes=frozenset(scores.classes.tolist()))
     train, world, judged, held_out = parts(kb, splits, scores, config.seed)
     rules = class_rules(kb, body_facts(kb, config), scores.classes, config, progress, stop, train)
@@ -105,19 +105,19 @@ def formula_fidelity(
     config: LearnerConfig,
     progress: Progress = silent,
 ) -> tuple[dict[str, Any], ...]:
-    """Return one formula for each class with its fidelity, that of the class named most often first.
+    """Return one formula for each class with its fidelity, most frequent class first.
 
-    The formula is what training said (search=neural), else the disjunction of the few bodies that speak best for what
-    the classifier calls by this class. Precision, recall and F1 are those of the formula on held-out objects.
+    The formula comes from training (search=neural); otherwise it is the disjunction of the few bodies that best explain
+    which objects the classifier assigns to the class. Precision, recall and F1 are measured on held-out objects.
 
     Args:
-        rules: that imitate the classifier.
-        kb: the facts about the objects they were learned from.
-        trained: what the classifier says of those.
+        rules: the rules that imitate the classifier.
+        kb: the facts about the training objects.
+        trained: the scores of the training objects.
         world: the facts about the held-out objects.
-        tested: what it says of them.
+        tested: the scores of the held-out objects.
         config: threads and memory.
-        progress: told how many classes are done.
+        progress: receives the number of finished classes.
     """
     from ..scene.class_formulas import class_formulas, formulas_hold
 
@@ -130,9 +130,9 @@ def formula_fidelity(
         return ()
     holds = formulas_hold(found, world, tested.entities, config.threads, config.memory)
     said = []
-    for one, mine in zip(found, holds.T):
+    for one, covered in zip(found, holds.T):
         is_member = tested.says(kb.predicate_id(one.rule.target))
-        support, size, members = int((mine & is_member).sum()), int(mine.sum()), int(is_member.sum())
+        support, size, members = int((covered & is_member).sum()), int(covered.sum()), int(is_member.sum())
         said.append(
             {
                 "class": one.rule.target.name,
@@ -148,12 +148,12 @@ def formula_fidelity(
 
 
 def scores_file(path: Path) -> dict[str, str]:
-    """Return what a run remembers of the file of scores."""
+    """Return what a run records about the file of scores: path and checksum."""
     return {"path": str(path.expanduser().resolve()), "sha256": sha256(path)}
 
 
 def check_same_scores(run: Path, learned: Learned, path: Path | None) -> None:
-    """A complete run is left as it is only if these scores, or none, are what it was learned from."""
+    """Raise RunError unless the complete run was learned from the scores at `path` (None: without scores)."""
     now: dict[str, str] = {}
     if path is not None:
         with readable(path):
@@ -170,9 +170,9 @@ def check_same_scores(run: Path, learned: Learned, path: Path | None) -> None:
 def parts(
     kb: KnowledgeBase, splits: Splits | None, scores: TargetScores, seed: int
 ) -> tuple[TargetScores, KnowledgeBase, TargetScores, str]:
-    """Return (scores to learn from, base of the held-out objects, their scores, what they are).
+    """Return (scores to learn from, base of the held-out objects, their scores, a description of them).
 
-    `scores` are all that the classifier says; `seed` chooses objects to hold out where `splits` has none.
+    `scores` are all scores of the classifier; `seed` chooses the objects to hold out if `splits` has none.
     """
     here = kb.domain[scores.entities]
     if not here.any():
@@ -217,7 +217,7 @@ def scores_of(
     entities: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
 ) -> tuple[TargetScores, dict[str, str]]:
-    """Return what the `model` says, and where from if it is a file.
+    """Return the scores of the `model`, and `scores_file` if it is a file.
 
     The arguments are those of `imitate`: `features`, `entities`, `classes`.
     """
@@ -234,7 +234,7 @@ def scores_of(
             )
         return matrix_scores(model, list(entities), list(classes), kb), {}
     if features is None:
-        raise ConfigError("imitate: a model needs something to look at; give features=..., a row for each entity")
+        raise ConfigError("imitate: a model needs features; give features=..., a row for each entity")
     rows, names = _rows(features, entities)
     if hasattr(model, "predict_proba"):
         found = getattr(model, "classes_", None) if classes is None else classes
@@ -258,7 +258,7 @@ def _is_module(model: Any) -> bool:
 
 
 def _rows(features: Any, entities: Sequence[str] | None) -> tuple[Any, list[str]]:
-    """(rows for the model, the entity of each)."""
+    """Return (rows for the model, the entity of each)."""
     if isinstance(features, Mapping):
         names = [str(e) for e in (features if entities is None else entities)]
         absent = [name for name in names if name not in features]
@@ -277,7 +277,7 @@ def _rows(features: Any, entities: Sequence[str] | None) -> tuple[Any, list[str]
 
 
 def _probabilities(module: Any, rows: Any) -> np.ndarray:
-    """Softmax of the logits, the module in its evaluation mode and left as it was."""
+    """Return the softmax of the logits, in evaluation mode; the mode of the module is restored."""
     import torch
 
     first = next(iter(module.parameters()), torch.zeros(0))

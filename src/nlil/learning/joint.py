@@ -1,4 +1,4 @@
-"""Rules for object classes, chosen and weighed together: the settings of `nlil learn` for `scene.joint`."""
+"""Rules for object classes, chosen and weighted jointly: the settings of `nlil learn` for `scene.joint`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..progress import Progress, Stop
 from ..scene.roles import ROLES
 
 RULES = 30
-"""Rules of a class on average, its prior among them, where no number is set."""
+"""Default of the mean number of rules per class, priors included."""
 
 
 def check_relations(kb: KnowledgeBase, targets: Ids) -> None:
-    """Raise ConfigError if relations are to be learned and the base has roles, which follow from them."""
+    """Raise ConfigError if relations are targets and the base has roles, which are derived from relations."""
     relations = [kb.predicates[t].name for t in targets.tolist() if kb.predicates[t].arity == 2]
     if relations and not {kb.predicates[number] for number in kb.geometry}.isdisjoint(ROLES):
         raise ConfigError(
@@ -30,7 +30,7 @@ def check_relations(kb: KnowledgeBase, targets: Ids) -> None:
 
 
 def is_joint(kb: KnowledgeBase, targets: Ids, config: LearnerConfig) -> bool:
-    """Return whether these targets are to be learned together."""
+    """Return whether these targets are to be learned jointly."""
     if not config.joint:
         return False
     others = [kb.predicates[t].name for t in targets.tolist() if t not in kb.classes]
@@ -52,12 +52,11 @@ def class_rules(
     stop: Stop,
     given: TargetScores | None = None,
 ) -> RuleSet:
-    """Learn rules for the classes among `targets` together.
+    """Learn rules for the classes among `targets` jointly.
 
-    `body` has the facts that bodies may use, where they are restricted, else it is None. `given` has the classes of
-    objects, if not those of `kb`.
+    `body` has the facts that bodies may use (None: all). `given` has the classes of objects (None: those of `kb`).
     """
-    # scipy, which these import, is not needed to learn anything else.
+    # These import scipy, which no other learning needs.
     from ..scene.choosing import Choice
     from ..scene.formulas import Training
     from ..scene.joint import joint_rules
@@ -86,9 +85,9 @@ def class_rules(
 
 
 def is_trained(config: LearnerConfig) -> bool:
-    """Return whether formulas are trained for classes, as `config` says.
+    """Return whether `config` asks for trained formulas for classes.
 
-    With search=both only where `neural_facts` sets no limit, as preset=scene does: on folds trained conjunctions bring
-    little beside patterns, and they take three times as long.
+    With search=both, this requires neural_facts=0, as in preset=scene: on folds, trained conjunctions add little to
+    patterns and take three times as long.
     """
     return config.search == "neural" or (config.search == "both" and not config.neural_facts)

@@ -48,20 +48,20 @@ if TYPE_CHECKING:
     from ..theory.build import Judges
 
 SMALL_BASE_PATHS = 1e7
-"""Paths of two steps of the largest base that is a small one."""
+"""A base with at most this many paths of two steps is small."""
 SMALL_BASE_CONFIDENCE, LARGE_BASE_CONFIDENCE = 0.002, 0.01
-"""Least confidences where none is set: weak rules still order what stronger ones do not reach, but a large base has
+"""Default least confidences: weak rules still order candidates that stronger ones do not reach, but a large base has
 too many of them."""
 
 RECOUNTED_RULES = 1_000
-"""Rules that are counted against given negatives before the time is looked at."""
+"""Rules counted against given negatives between two checks of the time."""
 
 
 TRIAL_TIME, FOLD_TIME = 1 / 3, 1 / 2
-"""Shares of the time left, under a time limit: for longer chains on held-out facts, which come before the search; and
-for counting without a part that is held out, which comes after it."""
+"""Shares of the time left under a time limit: for trying longer chains on held-out facts, before the search; and for
+counting the rules of further folds, after it."""
 NO_TRIAL = "chains of more than max_length steps were left out: there was no time to try them on held-out facts"
-NO_FOLD = "fewer training facts than usual were held out to choose by: no time was left"
+NO_FOLD = "fewer training facts than usual were held out for validation: no time was left"
 
 
 def is_small(kb: KnowledgeBase) -> bool:
@@ -70,7 +70,7 @@ def is_small(kb: KnowledgeBase) -> bool:
 
 
 def least_confidence(kb: KnowledgeBase) -> float:
-    """Return the least confidence of a rule where the user names none."""
+    """Return the default least confidence of a rule."""
     return SMALL_BASE_CONFIDENCE if is_small(kb) else LARGE_BASE_CONFIDENCE
 
 
@@ -78,7 +78,7 @@ class Learner:
     """Learner(config).fit(kb): rules for every target."""
 
     def __init__(self, config: LearnerConfig | None = None, **values: Any) -> None:
-        """`values` are settings by name, over those of `config`."""
+        """Use the settings of `config`, overridden by `values`, settings by name."""
         self.config = (config or LearnerConfig()).with_values(values) if values else config or LearnerConfig()
 
     def fit(
@@ -95,11 +95,11 @@ class Learner:
         Args:
             kb: the training facts.
             targets: predicates to learn rules for; default: every predicate with facts.
-            splits: its validation facts and given negatives are used, where it has any; where it has few validation
-                facts, a part of the training facts is held out in their place (`hold_out`).
-            progress: told how far each stage is.
+            splits: its validation facts and given negatives are used; if it has few validation facts, parts of the
+                training facts are held out instead (`hold_out`).
+            progress: receives reports of progress.
             stop: ends the search early (default: after the configured time limit); the result is then partial.
-            checkpoint: keeps the training under way; counting is quick, so it is done again and keeps nothing there.
+            checkpoint: stores unfinished training; counting is fast and is simply repeated.
         """
         stop = stop or Stop(self.config.time_limit)
         config = self.config
@@ -124,10 +124,10 @@ def chosen_targets(kb: KnowledgeBase, targets: Sequence[str | Predicate] | None)
 
 
 class Trial(NamedTuple):
-    """What longer chains did on the first held-out part.
+    """The result of trying longer chains on the first held-out part.
 
-    `options` say how far chains are to be grown; `rules` were counted there up to that length, None where no time was
-    left; `notes` are for the user.
+    `options` have the length to use; `rules` were counted without that part, up to that length (None: no time was
+    left); `notes` are for the user.
     """
 
     options: CountOptions
@@ -137,9 +137,9 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """One call of `Learner.fit`: what its stages share.
+    """One call of `Learner.fit`: the values that its stages share.
 
-    `targets` are predicates; `checkpoint` takes what training has found so far, None: nothing is kept.
+    `targets` are predicates; `checkpoint` stores unfinished training (None: nothing is stored).
     """
 
     config: LearnerConfig
@@ -157,7 +157,7 @@ class Fit:
 
     @cached_property
     def body(self) -> KnowledgeBase | None:
-        """The facts that bodies may use, where the configuration restricts them."""
+        """The facts that bodies may use, if the configuration restricts them; else None."""
         return body_facts(self.kb, self.config)
 
     @property
@@ -173,8 +173,10 @@ class Fit:
 
     @cached_property
     def held_out(self) -> tuple[HeldOut, ...]:
-        """Training facts to judge by, where few validation facts are given; rules that only training finds are not
-        found once more without them."""
+        """Parts of the training facts to validate on, if few validation facts are given; none with search=neural.
+
+        Training is not repeated without these facts.
+        """
         if len(self.given) >= LEAST_GIVEN or self.config.search == "neural":
             return ()
         random = np.random.default_rng((self.config.seed, 11))
@@ -182,7 +184,7 @@ class Fit:
 
     @property
     def elsewhere(self) -> Facts:
-        """Facts of other splits than the training facts: no fact that is not known is among them."""
+        """The facts of all other splits."""
         return Facts.empty() if self.splits is None else self.splits.valid + self.splits.test
 
     @cached_property
@@ -193,7 +195,7 @@ class Fit:
 
     @cached_property
     def options(self) -> CountOptions:
-        """How rules are counted, as the settings say."""
+        """The settings of the counting search."""
         config, length = self.config, self.config.tried_length
         # A small base is counted before a GPU, or torch, has started.
         device = "cpu" if config.device == "auto" and is_small(self.kb) else resolve_device(config.device)
@@ -202,7 +204,7 @@ class Fit:
         return config.options(CountOptions, tried_length=tried, device=device, stop=self.stop)
 
     def learn(self) -> Learned:
-        """Return all stages, one after the other."""
+        """Run all stages and return the result."""
         started, config, kb, stop = time.monotonic(), self.config, self.kb, self.stop
         check_relations(kb, self.ids)
         if is_joint(kb, self.ids, config):
@@ -229,8 +231,8 @@ class Fit:
         is_trained = config.search == "neural" or not config.neural_facts or len(kb.facts) <= config.neural_facts
         if config.search == "both" and not is_trained:
             notes.append(
-                f"training left out: {len(kb.facts):,} facts, neural_facts = {config.neural_facts:,}; "
-                "--set neural_facts=0 lifts it, --set search=neural only trains"
+                f"training left out: {len(kb.facts):,} facts, more than neural_facts = {config.neural_facts:,}; "
+                "--set neural_facts=0 removes the limit, --set search=neural only trains"
             )
         if config.search != "count" and is_trained and not stop():
             counted_rules = parts[0] if parts else None
@@ -257,7 +259,7 @@ class Fit:
         theory = self._theory(rules, validation)
         if theory is not None:
             rules, theory = theory.joined(rules)
-        partial = stop.cut  # a second look for reasons does not make the search partial
+        partial = stop.cut  # counting again to find reasons does not make the search partial
         return Learned(
             rules,
             config,
@@ -273,14 +275,14 @@ class Fit:
         )
 
     def _wants_program(self) -> bool:
-        """Whether a logic program is looked for: the user says so, or all targets have negatives."""
+        """Return whether to search for a logic program: if requested, or if all targets have negatives."""
         task = self.config.task
         have = np.isin(self.ids, self.negatives.predicate).all() if len(self.negatives) else False
         return task == "program" or (task == "auto" and self.config.search == "both" and bool(have))
 
     @property
     def _judging(self) -> tuple[Facts, LearnerConfig, Progress, Stop]:
-        """What `calibrate` and `estimate` are told beside the rules."""
+        """Return the arguments of `calibrate` and `estimate` after the rules."""
         return self.elsewhere, replace(self.config, device=self.options.device), self.progress, self.stop
 
     def _check_time(self) -> None:
@@ -288,9 +290,9 @@ class Fit:
             raise Stopped
 
     def _rule_set(self, parts: Sequence[RuleSet], kb: KnowledgeBase, valid: Facts) -> RuleSet:
-        """The counted rules, those that training found behind them, and the exclusions that hold for all facts.
+        """Return the counted rules, then the trained ones, with the exclusions that hold for all facts.
 
-        `parts` are counted on kb, where the `valid` facts are not.
+        `parts` were counted on `kb`, which does not have the `valid` facts.
         """
         rules = parts[0] if len(parts) == 1 else self._joined(*parts)
         return replace(
@@ -301,7 +303,7 @@ class Fit:
         )
 
     def _joined(self, rules: RuleSet, others: RuleSet) -> RuleSet:
-        """The best of both. What training finds may say what other rules say, and is then left out."""
+        """Return the best of both; a trained rule that repeats another one is dropped."""
         if not len(others):
             return rules
         joined = RuleSet.join([rules, others])
@@ -311,9 +313,9 @@ class Fit:
         return self._best(joined)
 
     def _trial(self) -> Trial | None:
-        """Longer chains on the first held-out part, before all facts are counted: they take long, so only there.
+        """Try longer chains without the first held-out part, before counting all facts: they are costly to count.
 
-        None where they are not tried, or on given facts (see `_judged`).
+        Returns None if they are not tried, or are tried on given facts (see `_judged`).
         """
         if not self.held_out or not self.options.tried_length:
             return None
@@ -328,9 +330,9 @@ class Fit:
         return Trial(replace(self.options, tried_length=tried), up_to(counted.rules, length), notes)
 
     def _count(self, kb: KnowledgeBase, options: CountOptions) -> Counted:
-        """The counting search on the facts of kb, cut down to the best rules of each target."""
+        """Run the counting search on the facts of `kb`; keep the best rules of each target."""
         if len(self.negatives):
-            # Confidence against given negatives is another number: let every supported body through, then recount.
+            # Confidence against given negatives differs: accept every supported body, then recount.
             options = replace(options, min_confidence=0.0)
         body = self.body if kb is self.kb else body_facts(kb, self.config)
         counted = count_rules(kb, self.ids, options, body, self.progress)
@@ -340,7 +342,7 @@ class Fit:
         return replace(counted, rules=self._best(rules))
 
     def _against_negatives(self, rules: RuleSet, kb: KnowledgeBase) -> RuleSet:
-        """Statistics of every rule against the given negatives, and only the rules that keep their confidence."""
+        """Recount every rule against the given negatives, and keep the rules with enough confidence."""
         config, parts = self.config, [rules.take(np.zeros(len(rules), bool))]
         for begin in range(0, len(rules), RECOUNTED_RULES):
             if self.stop():
@@ -351,12 +353,12 @@ class Fit:
         return found.take((found.support >= config.min_support) & (found.confidence >= config.min_confidence))
 
     def _recounted(self, rules: RuleSet, kb: KnowledgeBase) -> RuleSet:
-        """The rules with statistics of kb."""
+        """Return the rules with statistics counted on `kb`."""
         config = self.config
         return count_statistics(rules, kb, self.negatives, config.threads, config.memory, self.progress)
 
     def _best(self, rules: RuleSet) -> RuleSet:
-        """The `top_rules` best of each target, in the order of the set."""
+        """Return the `top_rules` best rules of each target, in the order of the set."""
         return preferred(rules, self.ids, self.config.top_rules)
 
     def _exclusions(self, kb: KnowledgeBase, valid: Facts) -> tuple[Exclusion, ...]:
@@ -368,12 +370,12 @@ class Fit:
     def _validation(
         self, rules: RuleSet, trained: RuleSet, trial: Trial | None
     ) -> tuple[Validation | None, tuple[str, ...]]:
-        """The rules with the folds that judge them, and notes; None where there are no facts to judge by.
+        """Return the rules with their validation folds, and notes; None if there are no facts to validate on.
 
         Args:
             rules: counted on all training facts.
-            trained: those of them that training found.
-            trial: what was counted on the first held-out part before.
+            trained: those of them that come from training.
+            trial: the rules already counted without the first held-out part.
         """
         kb, notes = self.kb, () if trial is None else trial.notes
         folds = [Fold(kb, rules, self.given, self.given)] if len(self.given) else []
@@ -390,20 +392,20 @@ class Fit:
                 if stop():
                     notes += (NO_FOLD,)
                     break
-            mine = [counted, self._recounted(trained, part.kb)] if len(trained) else [counted]
-            own = self._rule_set(mine, part.kb, part.facts + self.given)
+            sets = [counted, self._recounted(trained, part.kb)] if len(trained) else [counted]
+            own = self._rule_set(sets, part.kb, part.facts + self.given)
             folds.append(Fold(part.kb, own, part.facts, part.facts + self.given))
             num_held_out += len(part.facts)
         if num_held_out:
             given = f"{len(self.given):,}" if len(self.given) else "no"
             notes += (
-                f"{given} validation facts: {num_held_out:,} training facts were held out to choose by, then rules "
-                "were counted on all of them",
+                f"{given} validation facts: {num_held_out:,} training facts were held out for validation; the final "
+                "rules were counted on all of them",
             )
         return Validation(kb, rules, tuple(folds), num_held_out) if folds else None, notes
 
     def _judged(self, validation: Validation) -> tuple[Validation, list[str]]:
-        """What is kept, and how much each kind counts, as far as validation facts can tell; and notes on it."""
+        """Apply the decisions on validation facts (lengths, conjunctions, residuals, weights); return it with notes."""
         config, notes = self.config, list[str]()
         if self.options.tried_length and not self.held_out:
             length, more = best_length(validation, config.max_length, self.options, self.progress)
@@ -434,7 +436,7 @@ class Fit:
         return validation, notes
 
     def _theory(self, rules: RuleSet, validation: Validation | None) -> Theory | None:
-        """A few rules for each target; where few validation facts are given, measured on the held-out part."""
+        """Choose a few rules for each target; with few validation facts, measured on held-out facts."""
         config = self.config
         if not config.rules_per_target or not len(rules) or self.stop():
             return None
@@ -455,12 +457,12 @@ class Fit:
         return replace(theory, aggregation=judged.aggregation, scores=judged.scores, calibration=judged.calibration)
 
     def _meaning(self, rules: RuleSet, judges: Judges) -> Calibration | None:
-        """What the scores of a theory mean, by facts that did not help to choose its rules."""
+        """Fit the calibration of a theory, on facts that were not used to choose its rules."""
         fold = Fold(judges.kb, rules, judges.facts, judges.known)
         return calibrate(Validation(judges.kb, rules, (fold,)), *self._judging)
 
     def _missing(self, rules: RuleSet, partial: bool) -> dict[str, str]:
-        """For each target without rules the reason."""
+        """Return the reason for each target without rules."""
         explained = np.bincount(rules.head, minlength=self.kb.num_predicates) > 0
         unexplained = self.ids[~explained[self.ids]].tolist()
         second_look = None if len(self.negatives) else self.options

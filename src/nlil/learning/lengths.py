@@ -1,4 +1,4 @@
-"""Chains longer than `max_length`: found on the training facts, kept where they raise the score on validation facts."""
+"""Chains longer than `max_length`: found on the training facts, kept if they raise the score on validation facts."""
 
 from __future__ import annotations
 
@@ -21,22 +21,21 @@ from .gates import LENGTHS
 from .validation import Fold, Validation, is_judged
 
 SPARE_FACTS = 4
-"""Only every n-th fact is ranked where all of them would take too long under a time limit."""
+"""Under a time limit, rank every n-th fact if all of them would take too long."""
 
 
 def can_try(kb: KnowledgeBase, facts: Facts) -> bool:
-    """Return whether `facts`, for validation, can tell; whether this helps with soft facts has not been measured."""
+    """Return whether the validation `facts` suffice. Soft facts are excluded: the gain there has not been measured."""
     return kb.facts.weight is None and int((~facts.is_unary).sum()) >= LENGTHS.least_facts
 
 
 def best_length(
     validation: Validation, least: int, options: CountOptions, progress: Progress = silent
 ) -> tuple[int, tuple[str, ...]]:
-    """Return how long the lines of the rules may be (see `up_to`), and a note where longer ones are left out.
+    """Return the greatest length of lines to keep (see `up_to`), and a note if longer ones are left out.
 
-    Lines of up to `least` steps stay. The longer ones stay up to the length that ranks the facts of `validation` best,
-    if that is better than without them by more than chance. Where no time is left to tell, they go. `options` are those
-    of the search.
+    Lines of up to `least` steps are kept. Longer ones are kept up to the length that ranks the facts of `validation`
+    best, if the gain is more than chance. They are dropped if no time is left. `options` are those of the search.
     """
     sets = {id(rules): rules for rules in (validation.rules, *(f.rules for f in validation.folds))}.values()
     if all(body_lengths(rules).max(initial=0) <= least for rules in sets):  # bodies are few, rules may be millions
@@ -59,12 +58,12 @@ def best_length(
         best = 0
     if best == len(lengths) - 1:
         return lengths[best], ()
-    why = "validation facts are ranked no better by them" if is_told or not ranked else "no time was left"
+    why = "they do not improve the ranks of validation facts" if is_told or not ranked else "no time was left"
     return lengths[best], (f"chains of more than {lengths[best]} steps were tried and left out: {why}",)
 
 
 def line_lengths(rules: RuleSet) -> Longs:
-    """Return the steps of the line that each rule has for its body; 0 where that is a longer program."""
+    """Return the number of steps of each rule whose body is a line; 0 for longer programs."""
     of_body = body_lengths(rules)
     return of_body[rules.body] if len(of_body) else np.zeros(len(rules), np.int64)
 
@@ -85,13 +84,13 @@ def up_to(rules: RuleSet, length: int) -> RuleSet:
 def _reciprocal_ranks(
     fold: Fold, lengths: list[int], num_folds: int, options: CountOptions, progress: Progress
 ) -> list[np.ndarray]:
-    """1 / rank of every query with the lines of up to each of the `lengths`; nothing where no time is left.
+    """Return 1 / rank of every query with lines up to each of the `lengths`; [] if no time is left.
 
-    The longest come first: most ranks are the same without any long chain, and are not computed again.
+    Starts with the greatest length: most ranks do not depend on long chains and need not be computed again.
     """
     kb, rules, facts, length = fold.kb, fold.rules, fold.facts, line_lengths(fold.rules)
     others = Parts.of(rules, Shapes.of(rules.bodies, Graph.of(kb.crisp))).rest
-    can_tell = lengths[0] >= SHORT and not (length[others] > SHORT).any()  # what is no chain is never walked as one
+    can_tell = lengths[0] >= SHORT and not (length[others] > SHORT).any()  # `walked` covers chains only
     known, found = fold.known, list[np.ndarray]()
     again = np.ones(len(facts), bool)
     for done, most in enumerate(reversed(lengths)):
@@ -105,17 +104,16 @@ def _reciprocal_ranks(
             reciprocal, walked = _ranked(ranker, facts[again], known)
         except Stopped:
             return []
-        mine = found[-1].copy() if found else np.zeros((len(facts), 2))
-        mine[again] = reciprocal
-        found.append(mine)
+        found.append(found[-1].copy() if found else np.zeros((len(facts), 2)))
+        found[-1][again] = reciprocal
         if not done and can_tell:
             again = walked
         progress("lengths", done + 1, len(lengths))
-    return [mine.ravel() for mine in reversed(found)]
+    return [ranks.ravel() for ranks in reversed(found)]
 
 
 def _ranked(ranker: Ranker, facts: Facts, known: Facts) -> tuple[np.ndarray, Mask]:
-    """(facts, directions): 1 / rank; and which facts have a rank that long chains may change."""
+    """Return 1 / rank (facts, directions), and which facts have a rank that long chains can change."""
     ranks = ranker.rank(facts, known)
     order = np.lexsort((ranks.direction, ranks.fact))
     walked = np.broadcast_to(ranks.walked, len(order))[order].reshape(-1, 2).max(axis=1, initial=0) > 0
@@ -123,7 +121,7 @@ def _ranked(ranker: Ranker, facts: Facts, known: Facts) -> tuple[np.ndarray, Mas
 
 
 def _in_time(ranker: Ranker, facts: Facts, known: Facts, times: int, stop: Stop | None) -> Facts:
-    """All of the facts, or a part where all would take most of the time left: the weighing needs it more."""
+    """Return all facts, or a part if ranking all would take most of the time left, which weighing needs."""
     if stop is None or not stop.is_timed:
         return facts
     few = facts[::SPARE_FACTS]

@@ -1,4 +1,4 @@
-"""Model: rules together with the facts that they were learned from, and everything that one asks of them.
+"""Model: rules together with the facts they were learned from, with methods to use them.
 
 model = nlil.learn(frame, targets=["treats"])
 model.predict("treats(aspirin, ?)"), model.complete(100), model.explain("treats(aspirin, pain)")
@@ -34,7 +34,7 @@ Targets = Sequence[str | Predicate] | str | None
 
 @dataclass(frozen=True)
 class Model(Applied):
-    """What `nlil.learn` returns: `rules` over a `dataset`, the settings `config`, and all that was `learned`.
+    """The result of `nlil.learn`: `rules` over a `dataset`, the settings `config`, and everything `learned`.
 
     `source` is the name or path of the data, None if it was in memory.
     """
@@ -62,7 +62,7 @@ class Model(Applied):
 
     @property
     def theory(self) -> RuleSet:
-        """The few rules for each target that do the work of all. Raises ConfigError if none were chosen."""
+        """The few rules per target that do the work of all. Raises ConfigError if none were chosen."""
         return self.learned.with_theory().rules
 
     def predict(self, query: str | Query | Iterable[str], top: int = 10) -> Any:
@@ -168,7 +168,7 @@ def learn(
             of tuples (subject, predicate, object); a KnowledgeBase, alone or in a pair with its Splits; a Dataset.
         targets: Predicates to learn rules for; default: as in `nlil learn`.
         config: Settings; default: those of the command line.
-        progress: Told how far each stage is.
+        progress: Receives reports of progress.
         settings: Settings by name, over those of `config`, such as max_length=2 or columns="subject=1,object=2".
     """
     config = (config or LearnerConfig()).with_values(settings)

@@ -1,4 +1,4 @@
-"""The neural search as a learner uses it: which targets, with what vocabulary, which of its rules are kept."""
+"""The neural search as the learner uses it: for which targets, with which hints, and which of its rules are kept."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
     from ..neural.vocabulary import Hints
 
 EXPLAINED_SHARE = 0.9
-"""A target is left to counting when it has a counted rule of this F1, or rules of this confidence that together
-support this share of its facts."""
+"""A target is not trained if it has a counted rule of this F1, or rules of this confidence that together support this
+share of its facts."""
 LEAST_SHARE = 0.1
-"""Of the target's facts: a rule that supports less says little of why the target holds."""
+"""Least share of the target's facts that a rule must support to explain it."""
 SHOWN_TARGETS = 3
-"""Targets that a note names."""
+"""Targets listed in a note."""
 MOST_DEAD_SHOWN = 10
-"""Rules with dead parts that notes name."""
+"""Rules with dead parts listed in notes."""
 HINT_RULES = 50
 """Best counted rules of a target whose predicates the neural search starts from."""
 
 
 class Found(NamedTuple):
-    """What training brings.
+    """The result of training.
 
-    `rules` have statistics; `history` is that of training, by target and epoch; `attentions` are those of the best
-    restart of each target, by name; `notes` mark dead parts of rules.
+    `rules` have statistics; `history` has a record per target and epoch; `attentions` are those of the best restart of
+    each target, by name; `notes` point out dead parts of rules.
     """
 
     rules: RuleSet
@@ -62,17 +62,17 @@ def search_neural(
     stop: Stop,
     checkpoint: Checkpoint | None,
 ) -> Found:
-    """Train for the targets; after counting, only for those it leaves unexplained, starting from what it found.
+    """Train for the targets; after counting, only for those that counted rules do not explain, with these as hints.
 
     Args:
         kb: the training facts.
         targets: predicates to find rules for.
         config: the settings.
-        splits: validation facts and given negatives, where there are any.
-        counted: what counting found; None where nothing was counted.
-        progress: told how far training and counting are.
+        splits: validation facts and given negatives, if any.
+        counted: the counted rules; None if nothing was counted.
+        progress: receives reports of progress.
         stop: ends the search early.
-        checkpoint: keeps unfinished training.
+        checkpoint: stores unfinished training.
     """
     hints = {}
     if counted is not None:
@@ -91,10 +91,10 @@ def search_neural(
 
 
 def dead_part_notes(rules: RuleSet, kb: KnowledgeBase, config: LearnerConfig) -> tuple[str, ...]:
-    """Mark the parts of trained `rules` that change no count, where what the attentions say is left as it is.
+    """Return notes on the parts of trained `rules` that change no count, if `config` keeps such parts.
 
     Args:
-        rules: what training brought.
+        rules: the trained rules.
         kb: the training facts.
         config: the settings.
     """
@@ -121,10 +121,9 @@ def train(
     stop: Stop | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Training:
-    """Return what the neural search learns with these settings, before any rule is counted.
+    """Run the neural search with these settings and return its result, before rules are counted.
 
-    `hints` say what counting has found, None: nothing; `checkpoint` takes what was trained so far, None: nothing is
-    kept.
+    `hints` come from counted rules (None: no hints); `checkpoint` stores unfinished training (None: nothing is stored).
     """
     from ..neural.search import train_targets  # imports torch
 
@@ -140,10 +139,7 @@ def train(
 
 
 def unexplained(counted: RuleSet, targets: Ids, most: int) -> Ids:
-    """Return the `targets` whose best rule in `counted` misses much of them.
-
-    Of more than `most` (0: any number) the largest.
-    """
+    """Return the `targets` that the `counted` rules do not explain well: the `most` largest (0: all)."""
     f1 = rule_f1(counted)
     # A head with a constant explains only its own part of the target.
     whole = counted.head_entity == NO_ENTITY
@@ -158,9 +154,9 @@ def unexplained(counted: RuleSet, targets: Ids, most: int) -> Ids:
 
 
 def hint_of(counted: RuleSet, target: int, num_codes: int) -> np.ndarray:
-    """Return the share of each step code, of `num_codes`, in the best `counted` rules of `target`, by confidence."""
-    mine = np.flatnonzero((counted.head == target) & ~counted.is_program)
-    best = mine[np.argsort(-counted.weights[mine], kind="stable")[:HINT_RULES]]
+    """Return the share of each of `num_codes` step codes in the best `counted` rules of `target`, by confidence."""
+    rows = np.flatnonzero((counted.head == target) & ~counted.is_program)
+    best = rows[np.argsort(-counted.weights[rows], kind="stable")[:HINT_RULES]]
     steps = counted.bodies.lines.steps[counted.line[best]].astype(np.int64)
     weight = np.broadcast_to(counted.weights[best][:, None], steps.shape)
     real = steps != NO_STEP
@@ -169,12 +165,12 @@ def hint_of(counted: RuleSet, target: int, num_codes: int) -> np.ndarray:
 
 
 def note_on_nothing(rules: RuleSet, targets: Ids, history: Sequence[Mapping[str, Any]], config: LearnerConfig) -> str:
-    """Return a sentence on the trained targets that no rule was kept for; empty where there is none.
+    """Return a note on the trained targets without a rule, or an empty string.
 
     Args:
-        rules: what training brought.
-        targets: predicates that were trained for.
-        history: of training, with the F1 that the largest choices reached on validation queries.
+        rules: the trained rules.
+        targets: the predicates that were trained.
+        history: the records of training, with the F1 on validation queries.
         config: the settings.
     """
     has_rule = np.bincount(rules.head[~rules.is_prior], minlength=len(rules.predicates)) > 0
@@ -185,8 +181,8 @@ def note_on_nothing(rules: RuleSet, targets: Ids, history: Sequence[Mapping[str,
     shown = ", ".join(without[:SHOWN_TARGETS]) + (", ..." if len(without) > SHOWN_TARGETS else "")
     reached = max(best[name] for name in without)
     return (
-        f"training brought no rule for {len(without):,} of {len(best):,} targets ({shown}): at the end it reached "
-        f"F1 up to {reached:.2f} on validation queries, but counted on all facts no rule that was read explains "
+        f"training found no rule for {len(without):,} of {len(best):,} targets ({shown}): it reached F1 up to "
+        f"{reached:.2f} on validation queries, but counted on all facts, no extracted rule explains "
         f"{config.min_support} of them with confidence {config.min_confidence:g}; lower min_confidence or min_support, "
         "or train with more restarts or epochs"
     )

@@ -1,4 +1,4 @@
-"""A run together with data: what every command but `learn` works on."""
+"""A run together with data: the input of every command except `learn`."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
     from ..theory.theory import Theory
 
 BUDGETS = ("device", "threads", "memory")
-"""Settings that belong to the machine that learned, not to the rules."""
+"""Settings of the machine that learned, not of the rules."""
 MAIN_FIGURES = ("mrr", "hits@1", "hits@10", "r@1", "r@5", "f1")
 
 
 @dataclass(frozen=True)
 class Reliability:
-    """How well scores mean probabilities: scored `candidates`, and `calibration`, the map to probabilities, if any.
+    """How well calibrated scores are: scored `candidates`, and `calibration`, the map to probabilities, if any.
 
-    `is_own_sample`: the map was fitted on these candidates; each half is then measured by the map of the other. `notes`
-    are for the user.
+    If `is_own_sample`, the map was fitted on these candidates; each half is then measured with a map fitted on the
+    other half. `notes` are for the user.
     """
 
     candidates: Candidates
@@ -55,13 +55,13 @@ class Reliability:
 
     @property
     def figures(self) -> dict[str, float | int]:
-        """brier_before, brier_after, ece_before, ece_after, and what they count."""
+        """brier_before, brier_after, ece_before, ece_after, and the number of candidates."""
         return calibration_figures(self.candidates, self.calibration, self.is_own_sample)
 
 
 @dataclass(frozen=True)
 class Applied:
-    """`rules` in the ids of the `dataset` that they are applied to, and `config`, the settings of this work."""
+    """`rules` in the ids of the `dataset` they are applied to, with the settings `config`."""
 
     rules: RuleSet
     dataset: Dataset
@@ -69,11 +69,11 @@ class Applied:
 
     @cached_property
     def base(self) -> KnowledgeBase:
-        """What a query may look at; see `Dataset.world`."""
+        """The facts that a query may use; see `Dataset.world`."""
         return self.dataset.world
 
     def evaluate(self, split: str = "test", progress: Progress = silent) -> Metrics:
-        """Measure how well the rules predict the facts of a `split`. Raises DataError where it has none."""
+        """Measure how well the rules predict the facts of a `split`. Raises DataError if it has none."""
         facts = self.dataset.splits[split]
         if not len(facts):
             raise DataError(f"{self.dataset.name} has no {split} facts; choose another split (--split)")
@@ -94,7 +94,7 @@ class Applied:
         )
 
     def candidates(self, split: str, seed: int, progress: Progress = silent) -> Candidates:
-        """Return the scored candidates of the facts of a split; `seed` chooses where there are many."""
+        """Return the scored candidates of the facts of a `split`; `seed` samples them if there are many."""
         from ..evaluation.candidates import scored_candidates
 
         kb, splits, config = self.dataset.kb, self.dataset.splits, self.config
@@ -102,11 +102,11 @@ class Applied:
         return scored_candidates(self.rules, kb, splits, split, seed=seed, progress=progress, **budget)
 
     def fit_calibration(self, seed: int) -> Calibration | None:
-        """Fit what scores mean by the validation facts of the data; None where these are missing or too few.
+        """Fit the calibration on the validation facts of the data; None if these are missing or too few.
 
-        Rules are counted on all training facts, so no other facts are left that they have not seen; a map fitted on
-        seen facts would promise too much. `learn` can hold some of them out (`learning.estimates`). `seed` chooses
-        candidates where there are many.
+        Rules are counted on all training facts, so only validation facts are unseen; a map fitted on seen facts would
+        be too optimistic. `learn` can hold out training facts instead (`learning.estimates`). `seed` samples candidates
+        if there are many.
         """
         if not len(self.dataset.splits.valid):
             return None
@@ -114,18 +114,18 @@ class Applied:
         return found if found.maps else None
 
     def reliability(self, split: str, progress: Progress = silent) -> Reliability:
-        """Measure how well scores mean probabilities on the facts of a `split`, valid or test."""
+        """Measure how well calibrated scores are on the facts of a `split`, valid or test."""
         found = self.fit_calibration(self.config.seed)
         return Reliability(self.candidates(split, self.config.seed, progress), found, split == "valid")
 
 
 @dataclass(frozen=True)
 class OpenedRun(Applied):
-    """A run folder at `path`, opened with what it was learned from (`is_own_data`) or with other data.
+    """A run folder at `path`, opened with its own data (`is_own_data`) or with other data.
 
-    `info` says where the run comes from, `learned` is all that it holds. `rules` are without those that people have
-    rejected (`feedback`); `bound` has all that the data can say. `is_theory`: the rules are those of the theories
-    alone.
+    `info` says where the run comes from, `learned` is its content. `rules` are without those that people rejected
+    (`feedback`); `bound` has all rules in the ids of the data. If `is_theory`, the rules are only those of the
+    theories.
     """
 
     path: Path
@@ -138,75 +138,75 @@ class OpenedRun(Applied):
 
     @property
     def all_rules(self) -> RuleSet:
-        """Every rule that the data can say, rejected ones included."""
+        """Every rule whose names the data has, rejected ones included."""
         return self.bound.rules
 
     @cached_property
     def theory(self) -> Theory | None:
-        """The theories of the run, over `all_rules`; None where it has none."""
+        """The theories of the run, over `all_rules`, or None."""
         own = self.learned.theory
         return None if own is None else own.over(self.bound.kept, len(self.learned.rules))
 
     @cached_property
     def active(self) -> Learned:
-        """What was learned, in the ids of the data and with the settings of this work, without rejected rules."""
+        """What was learned, in the ids of the data and with the current settings, without rejected rules."""
         here = replace(self.learned.bound_to(self.bound), config=self.config)
         return here.over(self.rules, rows_not_rejected(self.all_rules, self.feedback))
 
     @property
     def is_same_data(self) -> bool:
-        """The data are to the bit what was learned from."""
+        """Whether the data are identical to those it was learned from."""
         return self.info.checksum == self.dataset.checksum
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is wrong with the data of the run, for the user."""
+        """Warnings about the data of the run, for the user."""
         if self.is_own_data and not self.is_same_data and self.info.checksum is not None:
             return (f"{self.info.source} has changed since {self.path} was learned from it",)
         return ()
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is left out, a sentence each."""
+        """Notes on what is left out, one sentence each."""
         bound, total = self.bound, len(self.learned.rules)
         notes = []
         if len(bound.rules) < total:
             notes.append(
-                f"{total - len(bound.rules):,} of {total:,} rules are left out: {bound.unknown_predicate:,} name a "
+                f"{total - len(bound.rules):,} of {total:,} rules are left out: {bound.unknown_predicate:,} use a "
                 f"predicate and {bound.unknown_constant:,} an entity that {self.dataset.name} does not have"
             )
         if bound.unknown_exclusion:
             notes.append(
                 f"{bound.unknown_exclusion:,} of {len(self.learned.rules.exclusions):,} exclusions are left out: they "
-                f"name a predicate that {self.dataset.name} does not have"
+                f"use a predicate that {self.dataset.name} does not have"
             )
         return (*notes, *rejected_note(len(bound.rules), len(self.rules)))
 
     @cached_property
     def calibration(self) -> Calibration | None:
-        """What the run keeps; None where it has none."""
+        """The calibration stored in the run, or None."""
         return self.learned.rules.calibration
 
     def reliability(self, split: str, progress: Progress = silent) -> Reliability:
-        """Measure how well scores mean probabilities on a `split`, by the map that the run keeps.
+        """Measure how well calibrated scores are on a `split`, with the calibration stored in the run.
 
-        Where `learn` found too few facts for one, or had no time, it is fitted on the validation facts and kept. Rules
-        that are applied elsewhere keep the map of what they were learned from.
+        If `learn` had too few facts or no time to fit it, it is fitted on the validation facts and stored. On other
+        data, rules keep the calibration of the data they were learned from.
         """
         found, notes = self.calibration, []
         if found is None and self.is_own_data:
-            # Not the seed of this call: what a run keeps follows from the run alone.
+            # Not the seed of this call: what a run stores must depend on the run alone.
             found = self.fit_calibration(self.info.seed)
             if found is not None and self.is_same_data and not self.is_theory:
                 try:
                     add_json(self.path, CALIBRATION, found.to_dict())
                 except OSError as error:
-                    notes.append(f"{self.path}: the calibration was not kept there ({error.strerror})")
+                    notes.append(f"{self.path}: the calibration was not saved there ({error.strerror})")
         candidates = self.candidates(split, self.config.seed, progress)
         return Reliability(candidates, found, split == "valid" and self.is_own_data, tuple(notes))
 
     def predictor(self) -> Predictor:
-        """Known are the facts of all splits: a held-out fact that is found is no discovery."""
+        """Answers queries. The facts of all splits are known: a held-out fact is not a discovery."""
         from ..evaluation.prediction import Predictor
 
         known = self.base.facts + self.dataset.splits.all()
@@ -222,11 +222,11 @@ class OpenedRun(Applied):
         return complete(self.rules, self.base, targets=targets, top=top, **about, **budget)
 
     def metrics(self) -> dict[str, Any]:
-        """Return what `evaluate` has measured on the run's own data, by split."""
+        """Return what `evaluate` measured on the run's own data, by split."""
         return read_json(self.path / METRICS) if (self.path / METRICS).is_file() else {}
 
     def main_figures(self) -> dict[str, float]:
-        """Return a few figures of the test split, where `evaluate` has measured the run and this is its own data."""
+        """Return a few figures of the test split, if `evaluate` measured the run and this is its own data."""
         measured = self.metrics() if self.is_own_data else {}
         kept: dict[str, Any] = measured.get("test") or next(iter(measured.values()), {})
         overall = kept.get("overall", kept)
@@ -237,14 +237,14 @@ class OpenedRun(Applied):
 def open_run(
     path: str | Path, data: str | None = None, theory: bool = False, reading: Mapping[str, Any] | None = None
 ) -> OpenedRun:
-    """Return a run and the data its rules are to be applied to.
+    """Open a run with the data its rules are to be applied to.
 
     Args:
         path: the run folder.
-        data: a name or path; None: what the run was learned from.
-        theory: use the rules of its theories alone.
-        reading: the `columns` and the `encoding` of the data; by default what the run was learned from is read as it
-            was then, and other data by the names of its columns.
+        data: a name or path; None: the data that the run was learned from.
+        theory: use only the rules of its theories.
+        reading: the `columns` and the `encoding` of the data; by default the run's own data is read as it was then, and
+            other data by the names of its columns.
     """
     path = Path(path)
     (info, learned), feedback = read_whole(path, lambda: (load_with_info(path), load_feedback(path)))
@@ -257,18 +257,18 @@ def open_run(
         options = replace(options, **(reading or {}))
         dataset = load_dataset(info.source or "", seed=learned.config.seed, options=options)
     else:
-        # What was dropped as rare or misleading is in no rule, and counts of other data say nothing about it.
+        # Predicates dropped as rare or misleading are in no rule, and counts of other data must not drop others.
         options = replace(options, drop=(), min_count=0, columns="", encoding=UTF8)
         options = replace(options, **(reading or {}))
-        # `size_over_12pct` means 12 % of any image, whatever the quantiles of other data are.
+        # `size_over_12pct` means 12 % of any image: the quantiles of other data must not change it.
         like = learned.rules.predicates
         dataset = load_dataset(data, seed=learned.config.seed, options=options, like=like)
         dataset = with_targets(dataset, learned.targets, learned.rules)
     bound, total = bind(learned.rules, dataset.kb), len(learned.rules)
     if total and not len(bound.rules):
         raise RunError(
-            f"none of its {total:,} rules can be said about {dataset.name}, which has none of their "
-            "predicates or entities; name data with the same predicates",
+            f"none of its {total:,} rules applies to {dataset.name}, which lacks their predicates or entities; "
+            "choose data with the same predicates",
             path,
         )
     config = replace(learned.config, **{key: getattr(LearnerConfig(), key) for key in BUDGETS})
@@ -277,10 +277,11 @@ def open_run(
 
 
 def with_targets(dataset: Dataset, targets: Iterable[Predicate], rules: RuleSet) -> Dataset:
-    """Return `dataset` with every target as a predicate: rules derive what no fact says yet.
+    """Return `dataset` with every target as a predicate, even without facts: rules may derive its first facts.
 
-    Foreign data stays as it is. So do predicates of rules that are more than a path: one that denies what no fact says
-    holds. Where all targets are classes, the new ones are too: an object may be taken for what the data has none of.
+    Predicates of bodies with more than one line are added too: the negation of a predicate without facts holds. If all
+    targets are classes, so are the new ones: an object may get a class that no object of the data has. Data that shares
+    no predicate with the rules is returned unchanged.
     """
     kb, targets = dataset.kb, tuple(targets)
     known = set(kb.predicates)

@@ -23,7 +23,7 @@ from ..progress import Stop
 from .run import Learned
 
 PLAIN_BIAS = Bias(invention=False)
-"""A run has no place for predicates that the data do not have."""
+"""A run cannot store invented predicates."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def learn_programs(
             program = induce(task, stop)
             rules += [parse_rule(text) for text in program.texts(task)]
         except NlilError as error:
-            return Programs(None, (f"no program of {target} as rules of a run: {error}; nlil program shows it",))
+            return Programs(None, (f"the program of {target} is not stored as rules: {error}; see: nlil program",))
         if not program.clauses:
             return Programs(None, (f"no program of {target} within the bounds; rules were learned instead",))
         state = "derives all positive and no negative examples"
@@ -60,10 +60,10 @@ def _rule_set(kb: KnowledgeBase, rules: Sequence[Rule]) -> RuleSet:
 
 
 def learned_program(clauses: Sequence[str], dataset: Dataset, target: Predicate, seconds: float) -> Learned:
-    """Return a program as what `learn` returns: its rules with statistics, and itself as the theory of its target.
+    """Return a program in the form that `learn` returns: its rules with statistics, and all of them as the theory.
 
-    `clauses` are its text, `target` its predicate in `dataset`; it took `seconds`. RuleError if a run has no place for
-    a clause.
+    `clauses` are its text, `target` is its predicate in `dataset`; learning took `seconds`. Raises RuleError if a run
+    cannot store a clause.
     """
     from ..theory.build import make_theory
 

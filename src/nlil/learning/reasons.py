@@ -1,9 +1,9 @@
-"""Why a target has no rule, and what to change: one sentence for each.
+"""Why a target has no rule, and what to change: one sentence per target.
 
-A search that prunes does not remember what it pruned. Where few targets are left without rules and the base
-is small they are counted once more with nothing pruned, so that the reason given is the true one.
+A search does not record what it prunes. If few targets are left without rules and the base is small, they are counted
+again without pruning, so that the stated reason is the true one.
 
-`partial` says that the search was stopped before its end.
+`partial` says whether the search was stopped early.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from ..search.count import count_rules
 from ..search.options import CountOptions
 
 MAX_TARGETS = 20
-"""Targets without rules that are counted once more; with more of them none is."""
+"""Targets are counted again only if at most this many have no rules."""
 
 MAX_FACTS = 1_000_000
-"""Facts of the largest base that is counted once more."""
+"""Targets are counted again only on a base of at most this many facts."""
 
 
 def missing_reasons(
@@ -39,8 +39,8 @@ def missing_reasons(
 ) -> dict[str, str]:
     """Return the reason for each of `targets`, which have no rules.
 
-    `options` are those of the search, for a second look; None: no look. `body` holds the facts that bodies may use, as
-    in `count_rules`.
+    `options` are those of the search, to count again (None: do not). `body` has the facts that bodies may use, as in
+    `count_rules`.
     """
     best: dict[int, RuleStats] = {}
     if options is not None and not partial:
@@ -52,7 +52,7 @@ def missing_reasons(
 def reason(kb: KnowledgeBase, target: int, config: LearnerConfig, partial: bool, best: RuleStats | None = None) -> str:
     """Say why `target` has no rule.
 
-    `best`: the body that came nearest, support 0 where there is none; None: unknown.
+    `best` are the statistics of the best body, with support 0 if there is none; None if unknown.
     """
     if partial:
         return "the search was stopped before it was done; learn again with more time"
@@ -86,13 +86,13 @@ def body_facts(kb: KnowledgeBase, config: LearnerConfig) -> KnowledgeBase | None
 def best_bodies(
     kb: KnowledgeBase, targets: Sequence[int], config: LearnerConfig, options: CountOptions, body: KnowledgeBase | None
 ) -> dict[int, RuleStats]:
-    """Return the body that came nearest for each target, support 0 where there is none; nothing where that costs much.
+    """Return the statistics of the best body of each target, with support 0 if there is none; {} if too costly.
 
     `options` and `body` as in `missing_reasons`.
     """
     if not 0 < len(targets) <= MAX_TARGETS or len(kb.facts) >= MAX_FACTS:
         return {}
-    # A typed variant covers no fact that its chain does not, so chains are enough to tell what was in the way.
+    # A typed variant covers no fact that its chain does not, so chains suffice to find the reason.
     lenient = replace(options, min_support=1, min_confidence=0.0, typed=False)
     counted = count_rules(kb, np.asarray(targets, np.int32), lenient, body)
     if counted.partial:
@@ -101,7 +101,7 @@ def best_bodies(
 
 
 def _nearest(rules: RuleSet, target: int, head_size: int, min_support: int) -> RuleStats:
-    """Most confident among the rules with support enough, else the one with most support; priors are no bodies."""
+    """Return the most confident rule with enough support, else the one with most support; priors do not count."""
     rows = np.flatnonzero((rules.head == target) & ~rules.is_prior & (rules.support > 0))
     if not len(rows):
         return RuleStats(0, 0, head_size)
@@ -121,7 +121,7 @@ def _no_vocabulary(
         return "no vocabulary: body and not_body leave no facts for a body to use; allow more predicates there"
     if best is not None and best.support:
         return None
-    touched = np.zeros(kb.num_entities + 1, bool)  # the last place is for the object of unary facts, -1
+    touched = np.zeros(kb.num_entities + 1, bool)  # the last entry is for the object -1 of unary facts
     touched[own.subject], touched[own.object], touched[-1] = True, True, False
     others = usable[usable.predicate != target]
     if (touched[others.subject] | touched[others.object]).any():
@@ -162,7 +162,7 @@ def _pruned(facts: int, config: LearnerConfig, best: RuleStats | None) -> str:
 
 
 def _one_digit_below(value: float) -> float:
-    """The next number of one digit: a threshold set there lets the value pass, whatever the rounding.
+    """Return the next lower number of one digit: the value exceeds such a threshold despite rounding.
 
     >>> _one_digit_below(0.0037), _one_digit_below(0.3), _one_digit_below(0.1)
     (0.003, 0.2, 0.09)

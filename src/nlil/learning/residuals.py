@@ -1,8 +1,8 @@
-"""Training on residuals: rules for just those validation facts that the rules at hand rank badly.
+"""Training on residuals: rules for the validation facts that the current rules rank badly.
 
-Half of the validation facts of a target train, the other half judges. Bodies look at the training facts and are counted
-on them like all others, by walks from the known side, so that neither the number of facts nor that of entities is
-bounded. The work is: some targets, some restarts, some epochs, some candidates, whatever the base.
+Half of the validation facts of a target are for training, the other half for judging. Bodies use the training facts and
+are counted on them like all others, by walks from the known side, so neither the number of facts nor that of entities
+is limited. The effort is fixed numbers of targets, restarts, epochs and candidates, whatever the base.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from .reasons import allowed_predicates
 from .validation import Fold
 
 RANKED_FACTS = 5_000
-"""Validation facts that are ranked to see which rank badly, at most."""
+"""Limit of the validation facts that are ranked to find those with a bad rank."""
 BAD_RANK = 0.75
-"""A fact ranks badly where the mean of 1 / rank of both directions is at most this: one is second at best."""
+"""A rank is bad if the mean of 1 / rank over both directions is at most this: one of them is second at best."""
 LEAST_BAD = 10
-"""Badly ranked facts of a target that can be trained on; with fewer, nothing is."""
+"""A target is trained only if it has this many badly ranked facts."""
 RESTARTS, EPOCHS, CANDIDATES = 8, 30, 60
-"""Of training, and rules that are counted; the settings where these are smaller."""
+"""Limits of training and of the rules that are counted; smaller settings apply."""
 MOST_TRIED = 40
-"""Rules of a target that validation facts judge, most confident first."""
+"""Rules per target that are judged on validation facts, most confident first."""
 
 
 def residual_rules(
     fold: Fold, targets: Ids, config: LearnerConfig, progress: Progress = silent, stop: Stop | None = None
 ) -> tuple[RuleSet, tuple[str, ...]]:
-    """Rules to put behind those of a fold, counted on its base, and notes on what was tried.
+    """Return rules to add to those of a fold, counted on its base, and notes on what was tried.
 
     Args:
-        fold: training and judging are done on its facts; bodies look at its base.
-        targets: predicates that rules are looked for.
-        config: the settings; `residuals` says for how many targets, those that lose most first.
-        progress: told how far training is.
+        fold: its facts are for training and judging; bodies use its base.
+        targets: predicates to find rules for.
+        config: the settings; `residuals` is the number of targets, those that lose most first.
+        progress: receives reports of progress.
         stop: ends the work early.
     """
     kb, rules, none = fold.kb, fold.rules, RuleSet.empty(fold.kb)
@@ -87,20 +87,20 @@ def residual_rules(
 
 
 def reciprocal(ranker: Ranker, facts: Facts, known: Facts) -> Doubles:
-    """Return for each of `facts` the mean 1 / rank in both directions by `ranker`; those `known` do not compete."""
+    """Return for each of `facts` the mean 1 / rank over both directions by `ranker`; `known` facts do not compete."""
     ranks = ranker.rank(facts, known)
     return np.asarray(np.bincount(ranks.fact, 1.0 / ranks.realistic, len(facts)) / 2)
 
 
 def losing_targets(facts: Facts, score: Doubles, can_train: np.ndarray, can_judge: np.ndarray, most: int) -> list[int]:
-    """The targets that lose most, with facts enough to train and to judge.
+    """Return the targets that lose most, among those with enough facts to train and to judge.
 
     Args:
-        facts: that were ranked.
-        score: of each, 1 / rank.
-        can_train: which of them can be trained on.
-        can_judge: which of them judge.
-        most: how many targets.
+        facts: the ranked facts.
+        score: 1 / rank of each.
+        can_train: which facts can be trained on.
+        can_judge: which facts judge.
+        most: the number of targets.
     """
     size = int(facts.predicate.max(initial=-1)) + 1
     lost = np.bincount(facts.predicate, 1.0 - score, size)
@@ -112,7 +112,7 @@ def losing_targets(facts: Facts, score: Doubles, can_train: np.ndarray, can_judg
 def _trained(
     fold: Fold, positives: Facts, targets: list[int], config: LearnerConfig, progress: Progress, stop: Stop | None
 ) -> RuleSet:
-    """What training finds for these facts, counted on the base of the fold."""
+    """Return the rules that training finds for these facts, counted on the base of the fold."""
     from ..neural.search import train_targets  # imports torch
 
     config = replace(
@@ -133,19 +133,19 @@ def _trained(
 
 
 def _new(rules: RuleSet, found: RuleSet) -> RuleSet:
-    """The rules found that say something else than those at hand."""
+    """Return those of the rules found that differ from the current ones."""
     some = rules.take(np.isin(rules.head, np.unique(found.head)))
     joined = RuleSet.join([some.compact(), found])
     is_new = np.arange(len(joined)) >= len(some)
     columns = (joined.head, joined.head_entity, joined.support, joined.body_size)
     _, same = np.unique(np.stack([c.astype(np.int64) for c in columns], 1), axis=0, return_inverse=True)
-    near = np.isin(same, same[is_new])  # only what counts the same can be the same rule
+    near = np.isin(same, same[is_new])  # only rules with equal counts can be equal
     joined, is_new = joined.take(near), is_new[near]
     kept = without_repeats(replace(joined, weight=joined.weights.astype(np.float32)), is_new)
     return kept.take(np.arange(len(kept)) >= int(np.count_nonzero(~is_new)))
 
 
 def _facts_in_memory(ranker: Ranker) -> int:
-    """Facts whose candidates' evidence takes at most half of the memory."""
+    """Return for how many facts the evidence of all candidates fits into half of the memory."""
     bytes_of_fact = 2 * ranker.kb.num_entities * (8 * (2 + ranker.top) * 2 + 1)
     return max(1, ranker.memory // 2 // bytes_of_fact)

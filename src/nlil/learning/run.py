@@ -1,22 +1,22 @@
 """Run folders: what `learn` writes and every other command reads.
 
     config.json        the resolved LearnerConfig
-    run.json           format, source and checksum of the data, versions, targets, what was not found, the quality
-                       that is expected on new facts
+    run.json           format, source and checksum of the data, versions, targets, targets without rules and why,
+                       expected quality on new facts
     entities.parquet   names and labels of the entities that rules may mention
     predicates.json    names, arities and labels of the predicates
     rules.parquet      the rules by column: head, number of the body, statistics
     bodies.parquet     the bodies of the rules, each once
     theory.parquet     for each target the rows of a few rules, in the order of what each adds (see theory.theory)
-    history.jsonl      how training went, one JSON object a line; empty without training
-    attentions.safetensors  what training attended to, by target (only after training)
-    metrics.json       what `evaluate` measured, by split (once it has)
-    calibration.json   what scores mean as probabilities (where there were facts to fit it on)
-    fidelity.json      how well the rules imitate a classifier (only of rules that do; see imitation.py)
-    feedback.json      rules that people accepted or rejected (once somebody has; see feedback.py)
+    history.jsonl      the course of training, one JSON object per line; empty without training
+    attentions.safetensors  the attentions, by target (only after training)
+    metrics.json       the figures of `evaluate`, by split (after `evaluate`)
+    calibration.json   the map from scores to probabilities (if there were facts to fit it on)
+    fidelity.json      how well the rules imitate a classifier (only for such rules; see imitation.py)
+    feedback.json      rules that people accepted or rejected (if any; see feedback.py)
     checksums.json     sha256 of every file above, verified on load
-    journal.json       what the work took: time and host of learning and evaluation, and notes. All else is the same for
-                       any number of threads or machines, so this file has no checksum
+    journal.json       time and host of learning and evaluation, and notes. Without a checksum: all other files are the
+                       same for any number of threads or machines
     curves.png         history.jsonl as a picture (only after training); without a checksum, as no command reads it
     checkpoint/        unfinished work; see checkpoint.py
 
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from ..theory.theory import Theory
 
 FORMAT = 3
-"""2: the history has a file of its own. 3: bodies have one, each once."""
+"""2: the history has its own file. 3: bodies have their own file, each once."""
 REQUIRED = ("config.json", "run.json", "entities.parquet", "predicates.json", "rules.parquet", "bodies.parquet")
 THEORY = "theory.parquet"
 HISTORY, ATTENTIONS, CURVES = "history.jsonl", "attentions.safetensors", "curves.png"
@@ -70,19 +70,19 @@ FIDELITY, JOURNAL = "fidelity.json", "journal.json"
 UNCHECKED = (JOURNAL, CURVES)
 """Files without a checksum: they differ from machine to machine."""
 TIMES = ("seconds", "peak_memory_mb")
-"""Figures of `evaluate` that differ from run to run; they go into the journal."""
+"""Figures of `evaluate` that differ from run to run; they are written to the journal."""
 LATER = (THEORY, ATTENTIONS, CURVES, METRICS, CALIBRATION, FEEDBACK, FIDELITY)
-"""Files that not every run has: those of a run that is replaced must not stay."""
+"""Files that not every run has; when a run is replaced, they must not stay."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """How well the rules are expected to answer facts that they have not seen.
+    """How well the rules are expected to answer queries about unseen facts.
 
-    figures: `mrr`, `hits@1` and others that `evaluate` gives, as far as there are facts of that kind.
+    figures: `mrr`, `hits@1` and others as in `evaluate`, as far as there are facts of that kind.
     mrr_error: the standard error of the MRR; 0 without binary facts.
-    num_facts: what it is estimated on; of many facts a sample is ranked.
-    num_held_out: how many of them are training facts that were held out; the others are given.
+    num_facts: the number of facts it is estimated on; of many facts, a sample is ranked.
+    num_held_out: how many of them are held-out training facts; the others are given.
     """
 
     figures: Mapping[str, float]
@@ -92,7 +92,7 @@ class Estimate:
 
     @property
     def facts(self) -> str:
-        """What the facts are, for people."""
+        """A description of the facts, for people."""
         return "held-out training facts" if self.num_held_out else "validation facts"
 
     def to_dict(self) -> dict[str, Any]:
@@ -101,28 +101,28 @@ class Estimate:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Estimate:
-        """Read what `to_dict` gave from `values`."""
+        """Read the `values` of `to_dict`."""
         figures = {str(name): float(value) for name, value in values["figures"].items()}
         return cls(figures, float(values["mrr_error"]), int(values["num_facts"]), int(values["num_held_out"]))
 
 
 @dataclass(frozen=True)
 class Learned:
-    """What `Learner.fit` returns.
+    """The result of `Learner.fit`.
 
-    rules: what was found.
+    rules: the rules found.
     config: the settings of the search.
-    targets: what rules were to be found for.
-    partial: the search was cut short.
+    targets: the targets of the search.
+    partial: whether the search was stopped early.
     missing: for each target without rules the reason, and what to change.
     seconds: how long learning took.
-    history: how training went, a record for each epoch of a target.
-    notes: what was left out, a sentence each.
-    attentions: what training attended to, by names such as `uncle/2|operators`.
-    fidelity: how well the rules imitate a classifier, where they do.
-    theory: a few rules for each target; None where none were to be chosen.
-    target_scores: path and sha256 of the file that says what the classifier says, if it was a file.
-    estimate: how well the rules are expected to answer new facts, by validation facts or held-out training facts.
+    history: the course of training, a record for each epoch of a target.
+    notes: what was left out, one sentence each.
+    attentions: the attentions of training, by names such as `uncle/2|operators`.
+    fidelity: how well the rules imitate a classifier, if they do.
+    theory: a few rules for each target; None if none were requested.
+    target_scores: path and sha256 of the file with the scores of the classifier, if it was a file.
+    estimate: the expected quality on new facts, measured on validation facts or held-out training facts.
     """
 
     rules: RuleSet
@@ -144,7 +144,7 @@ class Learned:
         return f"<Learned: {len(self.rules):,} rules for {len(self.targets):,} targets{partial}>"
 
     def with_theory(self, size: int | None = None, keep: float | None = None) -> Learned:
-        """Return the same with the rules of its theory alone; `size` and `keep` as in `Theory.rules`."""
+        """Return the same with only the rules of its theory; `size` and `keep` as in `Theory.rules`."""
         if self.theory is None:
             raise ConfigError("the run has no theories; learn again, with rules_per_target of 1 or more")
         rows = self.theory.rows[self.theory.chosen(self.rules, size, keep)]
@@ -155,10 +155,7 @@ class Learned:
         return self.over(self.rules.for_target(target), self.rules.rows_for(target))
 
     def best_first(self) -> RuleSet:
-        """Return the rules in the order to read them in: those of theories first, the others by weight.
-
-        Rules of theories stand by what each adds.
-        """
+        """Return the rules in reading order: first those of theories, by what each adds, then the others by weight."""
         if self.theory is None or self.rules.is_ordered:
             return self.rules
         from ..theory.listing import reading_order
@@ -166,12 +163,12 @@ class Learned:
         return replace(self.rules.take(reading_order(self.rules, self.theory)), is_ordered=True)
 
     def over(self, rules: RuleSet, kept: Longs) -> Learned:
-        """Return the same with other rules, which are the rows `kept` of its own: the theory has what is left of it."""
+        """Return the same with other `rules`, which are the rows `kept` of its own; the theory shrinks accordingly."""
         theory = None if self.theory is None else self.theory.over(kept, len(self.rules))
         return replace(self, rules=rules, theory=theory)
 
     def bound_to(self, bound: Bound) -> Learned:
-        """Return the same in the ids of other data, to which its rules are `bound`; attentions only have their own."""
+        """Return the same in the ids of other data, to which its rules are `bound`; attentions are left as they are."""
         here = self.over(bound.rules, bound.kept)
         return here if bound.rules is self.rules else replace(here, attentions={})
 
@@ -193,12 +190,11 @@ class RunInfo:
 def save_run(
     learned: Learned, path: str | Path, source: str | None = None, checksum: str | None = None, force: bool = False
 ) -> Path:
-    """Write `learned` into a folder, atomically.
+    """Write `learned` into a folder at `path`, atomically.
 
-    One that exists is replaced only with `force`, and only if it is a run folder. A checkpoint in it stays with a
-    partial run, which can go on from there, and goes with a complete one. What people said of rules that are there
-    again stays too (see `verdicts_that_stay`). `source` and `checksum` say what the rules were learned from, None where
-    that has no name.
+    An existing folder is replaced only with `force`, and only if it is a run folder. A checkpoint in it is kept if the
+    run is partial, so that it can be continued, and removed if it is complete. Verdicts on rules that are learned again
+    are kept (see `verdicts_that_stay`). `source` and `checksum` identify the data (None: data without a name).
     """
     from .feedback import verdicts_that_stay, write_feedback
 
@@ -213,7 +209,7 @@ def save_run(
 
 
 def check_writable(path: Path, force: bool) -> None:
-    """Refuse early what `save_run` would refuse late; `force` as there."""
+    """Raise the errors of `save_run` for this `path` before any work; `force` as there."""
     if path.exists() and not path.is_dir():
         raise RunError("a file of this name exists; choose another folder", path)
     place = next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists())
@@ -240,12 +236,12 @@ def check_writable(path: Path, force: bool) -> None:
 
 
 def load_run(path: str | Path) -> Learned:
-    """Read the Learned value of the run folder at `path`, its files verified; needs no data. Raises RunError."""
+    """Read the Learned value of the run folder at `path` and verify its files; needs no data. Raises RunError."""
     return load_with_info(path)[1]
 
 
 def load_with_info(path: str | Path) -> tuple[RunInfo, Learned]:
-    """Read the Learned value and where it comes from."""
+    """Read the Learned value and the RunInfo of the run folder at `path`."""
     path = Path(path)
     return read_whole(path, lambda: _load(path))
 
@@ -276,7 +272,7 @@ def _load(path: Path) -> tuple[RunInfo, Learned]:
 
 
 def verify(path: Path) -> None:
-    """Refuse what is not a run folder whose files are all as they were written."""
+    """Raise RunError unless `path` is a run folder whose files all match their checksums."""
     if not path.is_dir():
         what = "expected a run folder, got a file" if path.exists() else "no such run folder"
         raise RunError(f"{what}; make one with: nlil learn DATA --out RUN", path)
@@ -293,11 +289,11 @@ def verify(path: Path) -> None:
         if not (path / name).is_file():
             raise RunError(f"{name} is missing; restore the folder or learn again", path)
         if sha256(path / name) != checksums.get(name):
-            raise RunError(f"{name} is damaged, its checksum differs; restore the folder or learn again", path)
+            raise RunError(f"{name} is damaged (checksum mismatch); restore the folder or learn again", path)
 
 
 def _check_format(path: Path) -> None:
-    """Refuse runs of other versions, whose files differ."""
+    """Raise RunError for a run in another format."""
     try:
         found = int(read_json(path / "run.json")["format"])
     except MALFORMED as error:
@@ -308,7 +304,7 @@ def _check_format(path: Path) -> None:
 
 
 def save_metrics(path: str | Path, split: str, metrics: Mapping[str, Any]) -> None:
-    """Keep the `metrics` that were measured on a `split` in the folder; what it took goes into the journal."""
+    """Store the `metrics` measured on a `split` in the folder; time and memory go into the journal."""
     path = Path(path)
     with changing(path) as new:
         known = read_json(path / METRICS) if (path / METRICS).is_file() else {}
@@ -324,14 +320,14 @@ def _read_journal(path: Path) -> dict[str, Any]:
 
 
 def add_json(path: Path, name: str, value: Any) -> None:
-    """Put `value` as the file `name` into a finished folder, or replace it."""
+    """Write `value` to the file `name` of a finished run folder."""
     with changing(path) as new:
         write_json(new / name, value)
         seal(new, path)
 
 
 def seal(new: Path, run: Path | None = None) -> None:
-    """Write the checksums of the files in `new`, and of all others of the `run` that they belong to."""
+    """Write the checksums of the files in `new`, and of all other files of the `run` they belong to."""
     known = {} if run is None else dict(read_json(run / CHECKSUMS))
     files = [file for file in sorted(new.iterdir()) if file.name not in UNCHECKED]
     write_json(new / CHECKSUMS, known | {file.name: sha256(file) for file in files})
@@ -399,13 +395,13 @@ def _load_theory(path: Path, rules: RuleSet) -> Theory | None:
 def _load_fidelity(path: Path) -> Fidelity | None:
     if not path.is_file():
         return None
-    from ..evaluation.fidelity import Fidelity  # late: most runs have none, and it brings all of evaluation
+    from ..evaluation.fidelity import Fidelity  # deferred: most runs have none, and it imports all of evaluation
 
     return Fidelity.from_dict(read_json(path))
 
 
 def load_calibration(path: Path) -> Calibration | None:
-    """Read the calibration of a run folder whose checksums were verified; None where it has none."""
+    """Read the calibration of a run folder whose checksums were verified; None if it has none."""
     from ..kernel.calibration import Calibration
 
     file = path / CALIBRATION
@@ -438,7 +434,7 @@ def _load_entities(path: Path) -> tuple[Vocabulary, Mapping[str, str]]:
     with pq.ParquetFile(path) as file:  # read_table would import pandas where it is installed
         table = file.read()
     names, labels = strings(table, "name"), strings(table, "label", has_gaps=True)
-    if labels.null_count == len(labels):  # most data has none; to filter imports more than it reads
+    if labels.null_count == len(labels):  # most data has none, and filtering imports much
         return Vocabulary(names), {}
     has_label = labels.is_valid()
     return Vocabulary(names), LabelTable(Vocabulary(names.filter(has_label)), labels.filter(has_label))

@@ -1,8 +1,8 @@
-"""Validation facts, given or held out: what learning tries is judged on facts that no rule was counted on.
+"""Validation facts, given or held out: decisions are judged on facts that no rule was counted on.
 
 A fold is a base, rules counted on it, and facts that it does not have. Given validation facts are one fold, on the
-training facts. Where few are given, parts of the training facts are held out in turn, and each part is one more fold;
-the rules that are learned are counted on all training facts. Whoever judges sees folds, wherever they come from.
+training facts. If few are given, parts of the training facts are held out in turn, and each part is another fold; the
+final rules are counted on all training facts. Code that judges sees only folds, wherever they come from.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from ..data.kb import KnowledgeBase
 from ..kernel.ruleset import RuleSet
 
 LEAST_GIVEN = 200
-"""Given validation facts of the targets; with fewer, training facts are held out."""
+"""With fewer given validation facts of the targets, training facts are held out."""
 MOST_FOLDS = 5
-"""Parts that are held out in turn: rules are counted once more for each."""
+"""Limit of the parts that are held out in turn; rules are counted again for each."""
 ENOUGH_FACTS = 1_000
-"""Held-out facts after which no further part is held out."""
+"""No further part is held out after this many facts."""
 MOST_FACTS = 5_000
-"""Facts of one part, however many there are: no gate ranks more, and the rest of the base should stay as it is."""
+"""Limit of the facts of one part: no gate ranks more, and the base should keep the rest."""
 LEAST_FACTS = 50
-"""Held-out facts of all parts; with fewer, nothing could be told from them."""
+"""Least number of held-out facts in all parts; fewer are not informative."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Facts to judge by, and what may be used to judge them.
+    """Facts to validate on, a base without them, and rules counted on that base.
 
-    kb: what bodies may look at, and what `rules` were counted on; it has none of the facts.
+    kb: the base that bodies use; it has none of the facts.
     rules: counted on kb.
-    facts: those to rank; scene graphs have their `context`.
-    known: facts that do not compete with an answer, beside those of kb.
+    facts: the facts to rank; scene graphs have their `context`.
+    known: further facts, besides those of kb, that do not compete with an answer.
     """
 
     kb: KnowledgeBase
@@ -47,11 +47,11 @@ class Fold:
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """What is learned, and the folds that judge it.
+    """The final rules, and the folds on which decisions about them are judged.
 
     kb, rules: the training facts, and the rules counted on all of them.
-    folds: the facts to judge by; there is at least one. Given facts, where there are any, come first.
-    num_held_out: how many of the facts are training facts.
+    folds: at least one; given validation facts, if any, come first.
+    num_held_out: how many of the facts are held-out training facts.
     """
 
     kb: KnowledgeBase
@@ -61,18 +61,18 @@ class Validation:
 
     @property
     def largest(self) -> Fold:
-        """The fold with most facts, of equal ones the first."""
+        """The fold with most facts; ties go to the first."""
         return max(self.folds, key=lambda fold: len(fold.facts))
 
     @property
     def num_facts(self) -> int:
-        """How many facts all folds have."""
+        """The number of facts of all folds."""
         return sum(len(fold.facts) for fold in self.folds)
 
     def changed(self, change: Callable[[RuleSet, KnowledgeBase], RuleSet]) -> Validation:
-        """Return the same change to the rules and to those of every fold.
+        """Apply the same change to the final rules and to those of every fold.
 
-        `change` is told the base they were counted on.
+        `change` receives rules and the base they were counted on.
         """
         rules = change(self.rules, self.kb)
         folds = (
@@ -84,9 +84,9 @@ class Validation:
     def drawn(
         self, most: int, random: np.random.Generator, wanted: Callable[[Fold], Mask] | None = None
     ) -> tuple[Fold, ...]:
-        """Return the folds with at most `most` of the `wanted` facts in all, in their order.
+        """Return the folds with a sample of at most `most` of the `wanted` facts (None: of all), in order.
 
-        Only folds that have any.
+        Folds without such facts are left out.
         """
         rows = [np.arange(len(f.facts)) if wanted is None else np.flatnonzero(wanted(f)) for f in self.folds]
         fold = np.repeat(np.arange(len(rows)), [len(some) for some in rows])
@@ -97,7 +97,7 @@ class Validation:
 
 
 def is_judged(fold: Fold) -> Mask:
-    """Return which facts of `fold` are binary and of a predicate that some rule is about."""
+    """Return which facts of `fold` are binary and have a predicate that is the head of a rule."""
     return ~fold.facts.is_unary & fold.rules.has_head[fold.facts.predicate]
 
 
@@ -110,14 +110,14 @@ class HeldOut:
 
 
 def hold_out(kb: KnowledgeBase, targets: Ids, share: float, random: np.random.Generator) -> tuple[HeldOut, ...]:
-    """Parts of the facts of the targets to hold out in turn; none where there are too few facts.
+    """Return the parts of the targets' facts to hold out in turn; none if there are too few facts.
 
-    Scene graphs are held out whole: their objects are judged in graphs that no rule was counted on.
+    Scene graphs are held out as a whole: their objects are judged in graphs that no rule was counted on.
 
     Args:
         kb: the training facts.
         targets: predicate ids; all other facts stay.
-        share: of the facts (or graphs), what one part holds.
+        share: the share of the facts (or graphs) in one part.
         random: chooses the facts.
     """
     facts = kb.facts

@@ -69,7 +69,7 @@ class Rule:
         for statement in statements(self.body):
             for anchor in (statement.start, statement.end):
                 if isinstance(anchor, Variable) and anchor not in self.head.variables:
-                    raise RuleError(f"{anchor.name} is used in the body but is no variable of the head")
+                    raise RuleError(f"{anchor.name} is used in the body but is not a variable of the head")
             wide = wide or statement.line.num_variables > 1
         object.__setattr__(self, "distinct", self.distinct and wide)
         object.__setattr__(self, "_hash", hash((self.head, self.body, self.distinct)))

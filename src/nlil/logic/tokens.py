@@ -127,7 +127,7 @@ def unquote(quoted: str, offset: int) -> str:
         # A run of 20 hexadecimal digits is a typo, not a number worth computing.
         code = int(digits, 8 if kind == "octal" else 16) if len(digits) <= 20 else 0x110000
         if code > 0x10FFFF:
-            raise Fault(f"the escape {match.group()!r} is no character", where)
+            raise Fault(f"the escape {match.group()!r} is not a character", where)
         return chr(code)
 
     inner = quoted[1:-1]

@@ -1,7 +1,7 @@
-"""What a trained target attends to, as strips of named choices for people: operators, arguments, formulas, the rule.
+"""The attentions of a trained target, as strips of named choices: operators, arguments, formulas, the rule.
 
-Each distribution of `space.Attentions` is a strip: its largest choices by name, and what is left for all others. The
-*path* are the strips that the rule of the largest entries is read from.
+Each distribution of `space.Attentions` is a strip: its largest choices by name, and the total weight of all others. The
+*path* consists of the strips from which the rule of the largest entries is read.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from .extract import Reader
 from .space import Attentions, Kind, Shape, Space, Start
 
 MOST_CHOICES = 8
-"""Choices of a strip that are named."""
+"""Limit of the named choices per strip."""
 LEAST_WEIGHT = 0.005
-"""Choices of less weight are not named, but for the largest one."""
+"""Least weight of a named choice, except for the largest one."""
 MOST_STRIPS = 16
-"""Strips of a layer that are shown, those of the path first."""
+"""Limit of the strips per layer, those on the path first."""
 INVERSE = "⁻¹"
 
 
@@ -46,9 +46,9 @@ class Strip:
 
     Attributes:
         title: what is chosen.
-        choices: the largest ones, the largest first: that is the one which the rule takes.
-        num_others: choices that are not named.
-        others: their weights together.
+        choices: the largest choices; the rule uses the first.
+        num_others: the number of other choices.
+        others: their total weight.
         on_path: whether the rule is read from it.
     """
 
@@ -61,9 +61,9 @@ class Strip:
 
 @dataclass(frozen=True)
 class Layer:
-    """Distributions of one kind, `title`: `strips` are shown.
+    """Distributions of one kind, named by `title`: the `strips` that are shown.
 
-    `num_left_out` of them are not, none of which is on the path.
+    `num_left_out` others are not shown; none of them is on the path.
     """
 
     title: str
@@ -73,11 +73,11 @@ class Layer:
 
 @dataclass(frozen=True)
 class Attended:
-    """What a trained target attends to.
+    """The attentions of a trained target.
 
     Attributes:
         target: the predicate.
-        rule: what the largest entries say, simplified; None where they say nothing of the head.
+        rule: the simplified rule of the largest entries; None if it does not depend on the head variables.
         layers: from operators to the rule.
     """
 
@@ -86,7 +86,7 @@ class Attended:
     layers: tuple[Layer, ...]
 
     def to_dict(self, labels: Labels) -> dict[str, Any]:
-        """Return plain values for JSON; `labels` name what the rule is about."""
+        """Return plain values for JSON; `labels` are readable names."""
         return {
             "target": str(self.target),
             "rule": None if self.rule is None else str(self.rule),
@@ -112,29 +112,29 @@ class Attended:
 
 
 def trained_targets(attentions: Mapping[str, np.ndarray], predicates: Sequence[Predicate]) -> list[Predicate]:
-    """Return the predicates whose `attentions` can be named; those of runs that older versions wrote cannot."""
+    """Return the `predicates` whose `attentions` can be shown; runs of older versions lack the names of choices."""
     return [predicate for predicate in predicates if f"{predicate}|space.starts" in attentions]
 
 
 def attended(
     attentions: Mapping[str, np.ndarray], target: Predicate, rules: RuleSet, linked: bool, num_graphs: int = 1
 ) -> Attended:
-    """Return what a trained target attends to.
+    """Return the attentions of a trained target, with names.
 
     Args:
-        attentions: of a run, by names such as `uncle/2|operators`.
+        attentions: those of a run, by names such as `uncle/2|operators`.
         target: one of `trained_targets`.
-        rules: of the run: their names are those that the attentions are about.
-        linked: only statements between X and Y count, as in training.
-        num_graphs: of the data.
+        rules: the rules of the run, which have the names of predicates and entities.
+        linked: whether only statements between X and Y count, as in training.
+        num_graphs: the number of graphs of the data.
     """
-    mine = {
+    named = {
         name.removeprefix(f"{target}|"): array
         for name, array in attentions.items()
         if name.startswith(f"{target}|")
     }  # fmt: skip
-    space = Space.of_arrays(rules.predicates.index(target), target.arity, mine)
-    return _Names(mine, space, rules, linked, num_graphs).attended(target)
+    space = Space.of_arrays(rules.predicates.index(target), target.arity, named)
+    return _Names(named, space, rules, linked, num_graphs).attended(target)
 
 
 class _Names:
@@ -150,7 +150,7 @@ class _Names:
         predicates = len(space.predicates)
         widths = tuple(len(first[0]) for first in stack.first)
         self.shape = Shape(operators, predicates, starts, steps, heads, statements // predicates, widths)
-        # Names are all that is read of the base, and whether it has several graphs.
+        # Only names are read from this base, and whether it has several graphs.
         graph_of = None if num_graphs == 1 else np.arange(len(rules.entities), dtype=np.int32)
         self.kb = KnowledgeBase(rules.entities, rules.predicates, Facts.empty(), graph_of)
         self.space, self.labels = space, Labels.of(rules)
@@ -158,7 +158,7 @@ class _Names:
         self.statement_texts = [self._statement_text(s) for s in range(self.shape.statements)]
 
     def attended(self, target: Predicate) -> Attended:
-        """Return all of it."""
+        """Return all layers and the rule."""
         formulas = self._path()
         statements = {c for level, c in formulas if level == 0}
         rule = simplify(self.reader.argmax())
@@ -176,7 +176,7 @@ class _Names:
     # the path ---------------------------------------------------------------------------------------
 
     def _path(self) -> set[tuple[int, int]]:
-        """The formulas that the rule of the largest entries is made of, as (level, number)."""
+        """Return the formulas that the rule of the largest entries consists of, as (level, number)."""
         reader, found = self.reader, set()
 
         def visit(level: int, c: int) -> None:
@@ -191,7 +191,7 @@ class _Names:
         return found
 
     def _level_of(self, j: int) -> tuple[int, int]:
-        """A position in the output as (level, signed position there)."""
+        """Return a position in the output as (level, signed position in it)."""
         level = 0
         while j >= 2 * self.shape.levels[level]:
             j -= 2 * self.shape.levels[level]
@@ -201,7 +201,7 @@ class _Names:
     # strips -----------------------------------------------------------------------------------------
 
     def _operators(self, statements: set[int]) -> Iterator[Strip]:
-        """Each step of each head; on the path is what an argument of a statement of the rule walks along."""
+        """Yield each step of each head; steps that an argument of the rule's statements uses are on the path."""
         walked = {
             (head, step)
             for s in statements
@@ -216,7 +216,7 @@ class _Names:
                 yield _strip(title, weights, names, (head, step) in walked)
 
     def _arguments(self, statements: set[int]) -> Iterator[Strip]:
-        """The two arguments of each statement; of a unary predicate its one."""
+        """Yield the two arguments of each statement; a unary predicate has one."""
         names = [self._argument(start, slot) for start in self.space.starts for slot in range(self.shape.slots)]
         for s in range(self.shape.statements):
             if (predicate := self._predicate(s)) is None:
@@ -230,7 +230,7 @@ class _Names:
                 yield _strip(title, side[s].ravel(), names, s in statements)
 
     def _factors(self, level: int, path: set[tuple[int, int]]) -> Iterator[Strip]:
-        """The two factors of each formula of a level."""
+        """Yield the two factors of each formula of a level."""
         names = self._signed(level - 1)
         first, second = self.reader.factors[level - 1]
         for c in range(len(first)):
@@ -244,18 +244,18 @@ class _Names:
     # names ------------------------------------------------------------------------------------------
 
     def _sides(self, s: int) -> tuple[np.ndarray, ...]:
-        """What is read of statement s: a unary predicate has one argument."""
+        """Return the arguments of statement s; a unary predicate has one."""
         predicate = self._predicate(s)
         is_unary = predicate is not None and predicate.arity == 1
         return (self.reader.right,) if is_unary else (self.reader.left, self.reader.right)
 
     def _predicate(self, s: int) -> Predicate | None:
-        """Of statement s; None for padding."""
+        """Return the predicate of statement s; None for padding."""
         id = int(self.space.predicates[s % self.shape.predicates])
         return None if id < 0 else self.kb.predicates[id]
 
     def _slot(self, slot: int) -> tuple[int, int]:
-        """A slot as (head, length)."""
+        """Return a slot as (head, length)."""
         if slot == 0:
             return 0, 0
         length, head = divmod(slot - 1, self.shape.heads)
@@ -270,7 +270,7 @@ class _Names:
         return f"is {name}" if step.is_filter else name + INVERSE * step.inverse
 
     def _argument(self, start: Start | None, slot: int) -> str | None:
-        """A start, and the operators that are the largest along the slot."""
+        """Return the text of a start and the largest operators along the slot."""
         if start is None:
             return None
         head, length = self._slot(slot)
@@ -289,7 +289,7 @@ class _Names:
                 return "anything"
 
     def _statement_text(self, s: int) -> str | None:
-        """What the largest entries say of a statement; None for padding."""
+        """Return the text of a statement by its largest entries; None for padding."""
         if (predicate := self._predicate(s)) is None:
             return None
         said = self.reader.statement(s)
@@ -298,7 +298,7 @@ class _Names:
         return self.labels.formula(said, False)
 
     def _signed(self, level: int) -> list[str | None]:
-        """The names of the formulas of a level, then of their negations."""
+        """Return the names of the formulas of a level, then of their negations."""
         count = self.shape.levels[level]
         names = self.statement_texts if level == 0 else [_formula_name(level, c) for c in range(count)]
         return [*names, *(None if name is None else f"not: {name}" for name in names)]
@@ -309,7 +309,7 @@ def _formula_name(level: int, c: int) -> str:
 
 
 def _strip(title: str, weights: np.ndarray, names: Sequence[str | None], on_path: bool) -> Strip:
-    """The largest choices of a distribution, the first of equals first; padding has no name and no weight."""
+    """Return the largest choices of a distribution; ties go to the first. Padding has no name and no weight."""
     real = [i for i in np.argsort(-weights, kind="stable").tolist() if names[i] is not None]
     count = max(1, min(MOST_CHOICES, sum(weights[i] >= LEAST_WEIGHT for i in real)))
     choices, rest = tuple(Choice(str(names[i]), float(weights[i])) for i in real[:count]), real[count:]
@@ -317,7 +317,7 @@ def _strip(title: str, weights: np.ndarray, names: Sequence[str | None], on_path
 
 
 def _layer(title: str, strips: Iterator[Strip] | Sequence[Strip]) -> Layer:
-    """Strips of one kind, as many as are shown, those of the path first."""
+    """Return the strips of one kind that are shown, those on the path first."""
     found = sorted(strips, key=lambda strip: not strip.on_path)
     needed = max(MOST_STRIPS, sum(strip.on_path for strip in found))
     return Layer(title, tuple(found[:needed]), max(len(found) - needed, 0))

@@ -1,7 +1,6 @@
-"""Which of the rules that attentions propose can be counted: simplified, with their parts, each once.
+"""From extracted rules to distinct candidates that can be counted: simplified, and with their parts.
 
-A plain chain stays what it is read as, the step codes from X to Y, until it is counted; every other candidate is a
-rule.
+A plain chain stays a sequence of step codes from X to Y until it is counted; every other candidate is a rule.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ S = TypeVar("S")
 
 
 def as_candidate(rule: Rule) -> Rule | None:
-    """The simplified rule, chains with all their entities distinct; None when it says nothing or says itself."""
+    """Return the simplified `rule`, chains with distinct entities; None if it is trivial or negates its own head."""
     rule = simplify(rule)
     if rule.body in (TRUE, FALSE) or negates(rule.body, rule.target):
         return None
@@ -36,9 +35,9 @@ def as_candidate(rule: Rule) -> Rule | None:
 
 
 def negates(formula: Formula, predicate: Predicate) -> bool:
-    """Return whether `predicate` stands under a negation in `formula`.
+    """Return whether `predicate` occurs under a negation in `formula`.
 
-    A rule that negates its own head has no least fixpoint, and holds for a fact just because that fact is hidden.
+    A rule that negates its own head has no least fixpoint, and may hold for a fact only because that fact is hidden.
     """
     match formula:
         case Not(argument):
@@ -71,7 +70,7 @@ def shorter(formula: Formula) -> Iterator[Formula]:
 
 
 def removals(formula: Formula) -> Iterator[tuple[Formula, Formula]]:
-    """Yield every argument of a connective in `formula`, and what is left of the whole without it."""
+    """Yield every argument of a connective in `formula`, and the formula without it."""
     match formula:
         case Not(argument):
             for part, inner in removals(argument):
@@ -85,11 +84,11 @@ def removals(formula: Formula) -> Iterator[tuple[Formula, Formula]]:
 
 
 def usable(rules: Iterable[Rule], linked: bool = False, parts: bool = True) -> list[Rule]:
-    """Candidates from extracted rules, in order, each once.
+    """Return the distinct candidates of extracted `rules`, in order.
 
     Args:
-        linked: only rules whose answers X leads to.
-        parts: also the parts of each rule, as rules of their own.
+        linked: keep only rules whose answers are reached from X.
+        parts: add the parts of each rule as separate rules.
     """
     found: dict[Rule, None] = {}
     for rule in rules:
@@ -108,7 +107,7 @@ def usable(rules: Iterable[Rule], linked: bool = False, parts: bool = True) -> l
 
 
 def _parts(formula: Formula) -> Iterator[Formula]:
-    """The arguments of the outermost connective, each a rule of its own; a statement without its returns."""
+    """Yield the arguments of the outermost connective, and a statement without its returns."""
     if isinstance(formula, (And, Or)):
         yield from formula.arguments
     elif isinstance(formula, Statement):
@@ -117,12 +116,12 @@ def _parts(formula: Formula) -> Iterator[Formula]:
 
 
 def without_returns(steps: tuple[S, ...], back: Callable[[S], S | None]) -> Iterator[tuple[S, ...]]:
-    """Yield a chain of `steps` that goes a step and takes it `back`, without both.
+    """Yield the chain of `steps` without each pair of a step and its inverse (`back`).
 
     r(X, Z1), r(Z2, Z1), q(Z2, Y) becomes q(X, Y).
 
-    Where variables may be equal, going back and forth is one more path for each of q(X, Y), which a count of
-    paths rewards; with distinct entities it says something else.
+    If variables may be equal, going back and forth adds a path for each q(X, Y), which a count of paths rewards; with
+    distinct entities it is a different rule.
     """
     for i in range(len(steps) - 1):
         if len(steps) > 2 and steps[i + 1] == back(steps[i]):
@@ -134,9 +133,9 @@ def without_returns(steps: tuple[S, ...], back: Callable[[S], S | None]) -> Iter
 def usable_chain(
     kb: KnowledgeBase, target: int, chain: Chain, linked: bool = False, parts: bool = True
 ) -> list[Candidate]:
-    """Return what `usable` does of one `chain`; `linked` and `parts` as there.
+    """Return the `usable` candidates of one `chain`; `linked` and `parts` as there.
 
-    Plain steps from X to Y need no simplifying, which is most of the cost.
+    Plain steps from X to Y need no simplification, which is most of the cost.
     """
     codes = chain[1:]
     if chain[0] or any(kb.predicates[code >> 1].arity == 1 for code in codes):
@@ -147,7 +146,7 @@ def usable_chain(
 
 
 def as_codes(kb: KnowledgeBase, rule: Rule) -> Candidate:
-    """Return the codes of a plain chain; any other `rule` as it is."""
+    """Return the codes of a plain chain; any other `rule` unchanged."""
     if rule.target.arity != 2 or not rule.distinct or not isinstance(rule.body, Statement):
         return rule
     line = IdLine.of(kb, rule.body)

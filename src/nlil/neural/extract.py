@@ -28,12 +28,12 @@ Scored = list[tuple[float, Formula]]
 Paths = list[tuple[float, tuple[int, ...]]]
 """Operator sequences with their log-probability, best first."""
 Chain = tuple[int, ...]
-"""0, or 1 for a negation; then the step codes of the line from X to Y, filters of one entity in order."""
+"""0, or 1 for a negation; then the step codes of the line from X to Y, filters of one entity sorted."""
 
 LEAST_WEIGHT = 1e-12
-"""Weights below it count as this: the logarithm of 0 is none."""
+"""Lower bound of weights inside a logarithm."""
 MOST_SUMS = 2**21
-"""Sums that `best_chains` holds at once; members are read in pieces of as many as fit."""
+"""Limit of the sums that `best_chains` holds at once; it reads members in blocks of this size."""
 NEVER = -torch.inf
 ANY_LENGTH = 2**31
 
@@ -53,13 +53,13 @@ class Reader:
     ) -> None:
         """
         Args:
-            kb: names predicates and entities.
-            space: of the member's target, padded to the shape.
-            shape: sizes of the attentions.
-            attentions: of a stack of members, ...
-            member: ... of which this one is read.
-            linked: statements that are not between X and Y count as false, as in the plan.
-            longest: most body atoms of a statement that a beam proposes.
+            kb: has the names of predicates and entities.
+            space: the space of the member's target, padded to the shape.
+            shape: the sizes of the attentions.
+            attentions: those of a stack of members.
+            member: the member to read.
+            linked: whether statements that are not between X and Y count as false, as in the plan.
+            longest: limit of the body atoms of a statement in the beam.
         """
         self.kb, self.space, self.shape = kb, space, shape
         self.linked, self.longest = linked, longest
@@ -79,7 +79,7 @@ class Reader:
     # one choice of everything -----------------------------------------------------------------------
 
     def argmax(self) -> Rule:
-        """The rule of the largest entries; the first of equals."""
+        """Return the rule of the largest entries; ties go to the first."""
         return self.rule(self._read(lambda weights: int(np.argmax(weights))))
 
     def samples(self, count: int, random: np.random.Generator) -> Iterator[Rule]:
@@ -92,14 +92,14 @@ class Reader:
             yield self.rule(self._read(draw))
 
     def statement(self, s: int) -> Formula:
-        """Return what the largest entries say of statement number `s`."""
+        """Return statement number `s` by its largest entries."""
         heads = np.argmax(self.operators, -1).tolist()
         ends = [divmod(int(np.argmax(side[s])), self.shape.slots) for side in (self.left, self.right)]
         (left, left_slot), (right, right_slot) = ends
         return self._statement(s, left, self._codes(left_slot, heads), right, self._codes(right_slot, heads))
 
     def _read(self, choose: Callable[[np.ndarray], int]) -> Formula:
-        """One choice per distribution, each made once: statements of one head share its operators."""
+        """Make one choice per distribution, each only once: statements of one head share its operators."""
         heads = [[choose(step) for step in head] for head in self.operators]
         statements: dict[int, Formula] = {}
         formulas: dict[tuple[int, int], Formula] = {}
@@ -126,7 +126,7 @@ class Reader:
         return signed(*self._output(choose(self.output)))
 
     def _output(self, j: int) -> tuple[int, int]:
-        """Position in s_o as (level, signed position)."""
+        """Return a position in s_o as (level, signed position)."""
         for level, count in enumerate(self.shape.levels):
             if j < 2 * count:
                 return level, j
@@ -134,7 +134,7 @@ class Reader:
         raise IndexError(j)
 
     def _codes(self, slot: int, heads: list[list[int]]) -> tuple[int, ...]:
-        """The operators of a slot, given each head's choices."""
+        """Return the operators of a slot, given the choices of each head."""
         if slot == 0:
             return ()
         length, head = divmod(slot - 1, self.shape.heads)
@@ -143,7 +143,7 @@ class Reader:
     def _statement(
         self, s: int, left: int, left_path: tuple[int, ...], right: int, right_path: tuple[int, ...]
     ) -> Formula:
-        """P_k(left, right); what is no statement about the head counts as false, as in the plan."""
+        """Return P_k(left, right); statements without a head variable count as false, as in the plan."""
         predicate = self.kb.predicates[int(self.space.predicates[s % self.shape.predicates])]
         one, two = self.space.starts[left], self.space.starts[right]
         assert one is not None and two is not None, "padding has no attention"  # noqa: PT018
@@ -164,12 +164,12 @@ class Reader:
     # the k most probable ------------------------------------------------------------------------------
 
     def beam(self, k: int) -> list[Rule]:
-        """Return the `k` most probable rules, each once; choices of different statements are taken as independent."""
+        """Return the `k` most probable distinct rules; choices of different statements are treated as independent."""
         different = dict.fromkeys(formula for _, formula in self.scored(k) if formula != FALSE)
         return [self.rule(formula) for formula in islice(different, k)]
 
     def scored(self, k: int) -> Scored:
-        """Return what the beam of width `k` chooses from; the same formula may be there more than once."""
+        """Return the formulas of a beam of width `k`; a formula may occur more than once."""
         paths = self._best_paths(k)
         levels: list[list[Scored]] = [[self._best_statements(s, paths, k) for s in range(self.shape.statements)]]
         for first, second in self.factors:
@@ -181,7 +181,7 @@ class Reader:
         return _largest(pool, len(pool))
 
     def _best_paths(self, k: int) -> list[Paths]:
-        """For each slot its most probable operator sequences."""
+        """Return the most probable operator sequences of each slot."""
         log = _log(self.operators)
         best = np.argsort(-log, -1, kind="stable")[..., :k].tolist()
         slots: list[Paths] = [[(0.0, ())]]
@@ -194,7 +194,7 @@ class Reader:
         return slots
 
     def _best_statements(self, s: int, paths: list[Paths], k: int) -> Scored:
-        """The most probable ways to choose both arguments of statement s, those that say something."""
+        """Return the most probable choices of both arguments of statement s, without trivial statements."""
         if self.space.predicates[s % self.shape.predicates] < 0:
             return []
         most = 2 * k
@@ -245,7 +245,7 @@ def _best_products(signed: list[Scored], first: np.ndarray, second: np.ndarray, 
 
 
 def _best_pairs(one: list[float], two: list[float], k: int) -> list[tuple[float, int, int]]:
-    """The k largest one[i] + two[j]. Both lists descend, so a pair among them has (i + 1) * (j + 1) <= k."""
+    """Return the k largest one[i] + two[j]. Both lists descend, so such a pair has (i + 1) * (j + 1) <= k."""
     pairs = [(a + b, i, j) for i, a in enumerate(one[:k]) for j, b in enumerate(two[: k // (i + 1)])]
     return sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2]))[:k]
 
@@ -262,25 +262,25 @@ def best_chains(
     longest: int = ANY_LENGTH,
     positive: bool = False,
 ) -> list[dict[Chain, float]]:
-    """For each member its k most probable chains with their log-probabilities, best first.
+    """Return for each member its k most probable chains with their log-probabilities, best first.
 
-    With no formulas above statements a rule is a sign, a statement and a path for each of its arguments:
+    Without formulas above statements, a rule is a sign, a statement and a path for each of its arguments:
 
         log p = log s_o[sign, s] + log S_psi[s, n, p] + log paths[p, i] + log S_psi'[s, m, q] + log paths[q, j]
 
-    Its terms are added one after the other: no rule is among the best whose beginning, completed by the best that can
-    follow, is not. So each of three rounds (where to begin and end, left path, right path) keeps the best of a row of
-    sums. `Reader.scored` says the same, member by member.
+    The terms are added one by one. A rule can be among the best only if its prefix, completed by the best possible
+    suffix, is. So each of three rounds (start and end, left path, right path) keeps only the best sums of a row.
+    `Reader.scored` gives the same result member by member.
 
     Ties go to the smaller index.
 
     Args:
-        kb: says which predicates are unary.
-        spaces: padded to the shape; each has as many members as the others.
-        shape: sizes of the attentions; without formulas above statements.
-        attentions: of all members.
-        k: chains of each member.
-        longest: most body atoms of a chain.
+        kb: has the arity of predicates.
+        spaces: padded to the shape; all have the same number of members.
+        shape: the sizes of the attentions, without formulas above statements.
+        attentions: those of all members.
+        k: the number of chains per member.
+        longest: limit of the body atoms of a chain.
         positive: leave out negations, which hold for nearly all pairs.
     """
     assert not shape.widths, "formulas are read by Reader"
@@ -293,27 +293,27 @@ def best_chains(
     found: list[dict[Chain, float]] = []
     for first in range(0, members, piece):
         part = slice(first, first + piece)
-        mine = _Tables(*(table[target[part]] for table in tables))
-        found += _different(*_best_lines(mine, is_filter, shape, attentions[part], k, longest, positive), k)
+        own = _Tables(*(table[target[part]] for table in tables))
+        found += _different(*_best_lines(own, is_filter, shape, attentions[part], k, longest, positive), k)
     return found
 
 
 def formula_of(kb: KnowledgeBase, chain: Chain) -> Formula:
-    """Return what `chain` says."""
+    """Return `chain` as a formula."""
     statement = Statement(X, tuple(kb.step(code) for code in chain[1:]), Y)
     return Not(statement) if chain[0] else statement
 
 
 def _readings(shape: Shape) -> int:
-    """The most choices that make one chain: any of its atoms may be the statement if both paths are short enough."""
+    """Return how many choices can give the same chain: any atom may be the statement if both paths are short enough."""
     return (shape.steps + 1) * shape.heads**2 * shape.instances
 
 
 class _Tables(NamedTuple):
-    """The spaces as tensors; a row for each target, or for each member."""
+    """The spaces as tensors, with a row for each target or member."""
 
     operators: Tensor  # (G, O) step codes
-    predicates: Tensor  # (G, S) of the statements; padding also where a unary one stands, which links nothing
+    predicates: Tensor  # (G, S) of the statements; unary ones count as padding, since they link nothing
     starts: Tensor  # (G, N) kinds
 
     @classmethod
@@ -329,7 +329,7 @@ class _Tables(NamedTuple):
 def _best_lines(
     tables: _Tables, is_filter: Tensor, shape: Shape, attentions: Attentions, k: int, longest: int, positive: bool
 ) -> tuple[Tensor, Tensor]:
-    """(B, n) scores and (B, n, 2 + 2T) chains of each member, best first; NEVER is the score of none."""
+    """Return (B, n) scores and (B, n, 2 + 2T) chains of each member, best first; NEVER marks missing chains."""
     paths, steps = _top_paths(_log_weights(attentions.operators, (tables.operators != PADDING)[:, None, None]), k)
     output = _log_weights(attentions.output)[:, : shape.statements if positive else None]
     left, right = (_log_weights(side, side > 0) for side in (attentions.left, attentions.right))
@@ -341,7 +341,7 @@ def _best_lines(
     s = j % shape.statements
     start = output.gather(1, j).masked_fill(score == NEVER, NEVER)
     one, two = left[row, s, n, p], right[row, s, m, q]
-    # Every round adds in the same order, so that one choice has one sum.
+    # Every round adds in the same order, so that equal choices have equal sums.
     sums = start[..., None] + ((one[..., None] + paths[row, p]) + (two + paths[row, q, 0])[..., None])
     _, best = _top(sums.flatten(1), most)
     at, i = best // k, best % k
@@ -362,7 +362,7 @@ def _best_lines(
 def _beginnings(
     tables: _Tables, shape: Shape, output: Tensor, left: Tensor, right: Tensor, best_path: Tensor, longest: int
 ) -> Tensor:
-    """(B, signed statements, N, P, N, P): the best that can come of them; NEVER where no line leads from X to Y."""
+    """Return (B, signed statements, N, P, N, P): the best possible sums; NEVER if no line leads from X to Y."""
     one, two = (side + best_path[:, None, None] for side in (left, right))
     both = one[..., None, None] + two[:, :, None, None]
     is_x, is_y = tables.starts == Kind.X, tables.starts == Kind.Y
@@ -377,7 +377,7 @@ def _beginnings(
 
 
 def _top_paths(log: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """(B, P, k) and (B, P, k, T): for each slot its most probable operator sequences, padded with NEVER and -1."""
+    """Return (B, P, k) and (B, P, k, T): the most probable operator sequences of each slot, padded with NEVER, -1."""
     members, heads, steps, _ = log.shape
     score = log.new_full((members, 1 + heads * steps, k), NEVER)
     score[:, 0, 0] = 0.0
@@ -397,20 +397,20 @@ def _top_paths(log: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def _different(score: Tensor, chains: Tensor, k: int) -> list[dict[Chain, float]]:
-    """The first k different chains of each member."""
+    """Return the first k distinct chains of each member."""
     found = []
     for lines, scores in zip(chains.tolist(), score.tolist()):
-        mine: dict[Chain, float] = {}
+        distinct: dict[Chain, float] = {}
         for line, p in zip(lines, scores):
-            if p == NEVER or len(mine) == k:
+            if p == NEVER or len(distinct) == k:
                 break
-            mine.setdefault(tuple(code for code in line if code != PADDING), p)
-        found.append(mine)
+            distinct.setdefault(tuple(code for code in line if code != PADDING), p)
+        found.append(distinct)
     return found
 
 
 def _lines(negated: Tensor, there: Tensor, middle: Tensor, back: Tensor, is_filter: Tensor) -> Tensor:
-    """(B, n, 2 + 2T): the chains, padded: the path from X, the statement, the path from Y taken back."""
+    """Return (B, n, 2 + 2T): the padded chains: the path from X, the statement, the path from Y reversed."""
 
     def filters(codes: Tensor) -> Tensor:
         return (codes != PADDING) & is_filter[codes]
@@ -418,7 +418,7 @@ def _lines(negated: Tensor, there: Tensor, middle: Tensor, back: Tensor, is_filt
     back = torch.where((back == PADDING) | filters(back), back, back ^ 1).flip(-1)
     line = torch.cat([negated, there, middle, back], -1)
     line = line.gather(-1, (line == PADDING).sort(dim=-1, stable=True)[1])
-    # Filters of one entity commute: neighbours among them change places until they stand in order.
+    # Filters of one entity commute: sort them by swapping neighbours.
     for end in range(line.shape[-1] - 1, 1, -1) if bool(is_filter.any()) else ():
         for i in range(1, end):
             one, two = line[..., i].clone(), line[..., i + 1].clone()
@@ -433,7 +433,7 @@ def _log_weights(weights: Tensor, exists: Tensor | None = None) -> Tensor:
 
 
 def _top(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k largest of each row and where they stand, best first; of equals the first, which topk does not promise."""
+    """Return the k largest of each row and their positions; ties go to the first, which topk does not guarantee."""
     k = min(k, values.shape[1])
     least = values.topk(k, 1, sorted=False)[0].amin(1, keepdim=True)
     above, equal = values > least, values == least

@@ -1,7 +1,7 @@
 """Formulas over given statements: the upper half of the generator, without the search for statements.   [paper §3, §5]
 
-The statements are bodies that counting found, and their truth for each query is known. Attentions over them and over
-their products are trained as those of any target, and read by the largest choices.
+The statements are counted bodies whose truth for each query is known. Attentions over them and over their products are
+trained as for any target, and read by their largest choices.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from .space import Kind, Masks, Shape, Space, Start
 from .training import Block, Trainer
 
 Literal = tuple[int, bool]
-"""A statement, and whether it holds (else its negation)."""
+"""A statement, and whether it is positive."""
 Conjunction = tuple[Literal, ...]
 
 HELD_OUT = 5
-"""One of so many queries is held out to validate."""
+"""Every n-th query is held out for validation."""
 
 
 class GivenReader(Reader):
-    """Reads formulas over statements that stand for themselves: s0(X), s1(X), ..."""
+    """Reads formulas over given statements s0(X), s1(X), ..."""
 
     def _statement(
         self, s: int, left: int, left_path: tuple[int, ...], right: int, right_path: tuple[int, ...]
@@ -48,19 +48,19 @@ class GivenReader(Reader):
 def train_formulas(
     values: Sequence[Mask], labels: Sequence[Mask], allowed: Mask, config: LearnerConfig, seeds: Sequence[int]
 ) -> list[list[Conjunction]]:
-    """For each group of queries the conjunctions that training says its label is, those of the best restart first.
+    """Train formulas for the label of each group of queries; return their conjunctions, the best restart first.
 
-    A disjunction is as many conjunctions. Arguments are those of `train_disjunctions`.
+    A disjunction is returned as its conjunctions.
 
     Args:
-        values: of each group (queries, statements): whether a statement holds.
-        labels: of each group (queries,): what formulas should say.
-        allowed: (groups, statements): what the formulas of a group may be made of.
+        values: for each group (queries, statements): whether a statement holds.
+        labels: for each group (queries,): the value that a formula should have.
+        allowed: (groups, statements): the statements that the formulas of a group may use.
         config: the settings of training.
         seeds: one for each group.
     """
     said = train_disjunctions(values, labels, allowed, replace(config, device="cpu"), seeds)
-    return [list(dict.fromkeys(part for formula in mine for part in formula)) for mine in said]
+    return [list(dict.fromkeys(part for formula in disjunction for part in formula)) for disjunction in said]
 
 
 def train_disjunctions(
@@ -71,15 +71,15 @@ def train_disjunctions(
     seeds: Sequence[int],
     positives: float = 0.5,
 ) -> list[list[list[Conjunction]]]:
-    """For each group of queries what each restart says its label is, the best restart first: a disjunction each.
+    """Train formulas for the label of each group of queries; return one disjunction per restart, the best first.
 
     Args:
-        values: of each group (queries, statements): whether a statement holds.
-        labels: of each group (queries,): what formulas should say.
-        allowed: (groups, statements): what the formulas of a group may be made of.
+        values: for each group (queries, statements): whether a statement holds.
+        labels: for each group (queries,): the value that a formula should have.
+        allowed: (groups, statements): the statements that the formulas of a group may use.
         config: the settings of training; `device` is cpu or cuda.
         seeds: one for each group.
-        positives: what the queries that should hold weigh together, up to 1; the others weigh the rest.
+        positives: the total weight of the positive queries, up to 1; the others have the rest.
     """
     with one_torch_thread():
         return _trained(values, labels, allowed, config, seeds, positives)
@@ -135,7 +135,7 @@ def _held_out(count: int, seed: int) -> Mask:
 def _blocks(
     values: Sequence[Mask], labels: Sequence[Mask], shape: Shape, config: LearnerConfig, positives: float
 ) -> list[Block]:
-    """The queries of all groups in their order, `batch` at a time, padded."""
+    """Return the queries of all groups, in order, as padded blocks of `batch`."""
     width = max(1, *map(len, labels))
     table = np.zeros((len(values), width, shape.predicates), np.float32)
     label, real = np.zeros((len(values), width), np.float32), np.zeros((len(values), width), bool)
@@ -159,7 +159,7 @@ def _masks(allowed: Mask, restarts: int, device: str) -> Masks:
 
 
 def conjunctions(formula: Formula) -> list[Conjunction]:
-    """The formula over s0(X), s1(X), ... as a disjunction of conjunctions of literals, each in order.
+    """Return the `formula` over s0(X), s1(X), ... as a disjunction of conjunctions of sorted literals.
 
     >>> a, b = (Statement(X, (Step(Predicate(name, 1)),)) for name in ("s0", "s1"))
     >>> conjunctions(Not(And(Not(a), Not(b))))

@@ -1,17 +1,17 @@
 """The hierarchical Transformer that generates attentions, and stacks of generators.   [paper §5]
 
 It sees predicates, never an entity or a query. Three stages mimic the evaluation of a rule with dummy embeddings:
-operator calls, statements, formulas. Each returns scores; `space.softmax_attentions` makes distributions of them.
+operator calls, statements, formulas. Each returns scores; `space.softmax_attentions` turns them into distributions.
 
-A stack is many members (a target and a restart each) that are computed, trained and stored as one. `GeneratorStack`
-holds generators, `FreeStack` the scores themselves: the baseline that a Transformer has to match. The restarts of a
-target share the weights of one Transformer and differ in all that it looks at: embeddings and queries. A generator's
-scores may have free ones added to them (`residual`): one choice can then change without the others, which share its
-weights. Every parameter starts from a random generator of its own, named after it, and with the axis
-that padding may lengthen in front, so that a target starts the same whatever shares its stack.
+A stack consists of many members (a target and a restart each) that are computed, trained and stored together.
+`GeneratorStack` has generators, `FreeStack` the scores themselves: the baseline that a Transformer has to match. The
+restarts of a target share the weights of one Transformer and differ in its inputs: embeddings and queries. Free scores
+can be added to those of a generator (`residual`), so that one choice can change without the others that share its
+weights. Every parameter is drawn by its own random generator, seeded by its name, with the axis that padding may
+lengthen first, so that a target starts the same whatever else is in its stack.
 
 `dim` is the length of an embedding, `layers` and `heads` are those of each Transformer, `copies` run side by side with
-weights of their own; `name` makes what is drawn for two parameters differ. In shapes M counts members, G targets.
+separate weights; `name` is part of the seed of a parameter. In shapes, M counts members, G targets.
 """
 
 from __future__ import annotations
@@ -33,35 +33,35 @@ from ..errors import ConfigError, RunError
 from .space import Attentions, Masks, Shape, softmax_attentions
 
 EXCLUDED = -1e9  # finite, so that a row without any choice is uniform instead of nan; exp of it is exactly 0
-WIDENING = 1  # hidden units of a feed-forward block for each of its inputs
-ENCODING_DEVIATION = 0.5  # of what is added to many embeddings alike: below theirs, so that they stay distinct
-FREE_DEVIATION = 0.25  # of free scores at the start: near-uniform attentions, no two restarts alike
-HELD_STEPS = 16  # of training, with scores of a Transformer that stay as they are while residual ones move
-GENERATED_SHARE = 0.25  # of a Transformer's scores beside residual ones, for the same reason
-RESIDUAL = "residual."  # how the names of residual scores begin
+WIDENING = 1  # hidden units of a feed-forward block per input
+ENCODING_DEVIATION = 0.5  # of encodings added to many embeddings: below theirs, so that they stay distinct
+FREE_DEVIATION = 0.25  # of initial free scores: near-uniform attentions, different for each restart
+HELD_STEPS = 16  # training steps for which a Transformer's scores are held while residual scores change
+GENERATED_SHARE = 0.25  # factor of a Transformer's scores if there are residual ones
+RESIDUAL = "residual."  # prefix of the names of residual scores
 
 
 def member_seed(seed: int, target: int, restart: int) -> int:
-    """Return one number for each member by `seed`, target and `restart`, whatever else is in the stack."""
+    """Return the seed of a member from `seed`, target and `restart`, independent of the rest of the stack."""
     return int(np.random.SeedSequence((seed, target, restart)).generate_state(1)[0])
 
 
 def draw(seed: int, name: str, *sizes: int, deviation: float = 1.0) -> Tensor:
-    """Draw uniform numbers of mean 0 and this `deviation`, by the `seed` and the name.
+    """Draw uniform numbers with mean 0 and this standard `deviation`, seeded by the `seed` and the name.
 
-    `sizes` is the shape; a longer first axis only appends to them.
+    `sizes` is the shape; a longer first axis only appends numbers.
     """
     source = torch.Generator().manual_seed(zlib.crc32(f"{name}:{seed}".encode()))
     return (torch.rand(sizes, generator=source) * 2 - 1) * (math.sqrt(3) * deviation)
 
 
 def parameter(seeds: Sequence[int], name: str, *sizes: int, deviation: float = 1.0) -> nn.Parameter:
-    """Return (M, *sizes): what each member draws for itself; `deviation` as in `draw`."""
+    """Return a parameter (M, *sizes), drawn separately for each member; `deviation` as in `draw`."""
     return nn.Parameter(torch.stack([draw(seed, name, *sizes, deviation=deviation) for seed in seeds]))
 
 
 def excluding(mask: Tensor) -> Tensor:
-    """What to add to scores so that only what the mask allows is attended to."""
+    """Return what to add to scores so that only choices in the `mask` get attention."""
     return torch.zeros(mask.shape, device=mask.device).masked_fill(~mask, EXCLUDED)
 
 
@@ -73,8 +73,8 @@ def normal(x: Tensor) -> Tensor:
 class Layer(nn.Module):
     """One layer of ATTN: x += attention(x, values); x += feed-forward(x), both of the normalised x.
 
-    Rows of all batches stand in one axis: a product with weights is one for each group, a member's copy. What it adds
-    to x is weakened by `quiet`. With `scores_only` it ends at the scores and has no more weights than they need.
+    Rows of all batches are in one axis: there is one product with weights for each group, a copy of a member. Its
+    contribution to x is scaled by `quiet`. With `scores_only` it computes scores only, with only the weights for these.
     """
 
     def __init__(
@@ -109,24 +109,24 @@ class Layer(nn.Module):
 
 
 class Attention(nn.Module):
-    """ATTN: Q (q, d), V (v, d) -> O (q, d), S (q, v): the outcome of each query and its scores.   [paper §5]
+    """ATTN: Q (q, d), V (v, d) -> O (q, d), S (q, v): the output of each query and its scores.   [paper §5]
 
-    `copies` of it, each with weights of its own, run as one: the two arguments of a stage are two copies.
-    All layers but the last have several heads. With `scores_only` O does not exist.
+    `copies` with separate weights are computed together: the two arguments of a stage are two copies. All layers except
+    the last have several heads. With `scores_only` there is no O.
     """
 
     def __init__(
         self, seeds: Sequence[int], name: str, copies: int, dim: int, layers: int, heads: int, scores_only: bool = False
     ) -> None:
         super().__init__()
-        # A layer adds to the residual stream less the more layers there are, so that queries stay recognisable.
+        # The more layers there are, the less each adds to the residual stream, so that queries stay recognisable.
         quiet = 1 / math.sqrt(2 * layers)
         last = layers - 1
         self.layers = nn.ModuleList(
             Layer(seeds, f"{name}.{n}", copies, dim, 1 if n == last else heads, quiet, scores_only and n == last)
             for n in range(layers)
         )
-        # To the key and the value of every layer, by one product.
+        # One product gives the key and the value of every layer.
         self.look = parameter(
             seeds, f"{name}.look", copies, dim, (2 * layers - scores_only) * dim, deviation=1 / math.sqrt(dim)
         )
@@ -142,7 +142,7 @@ class Attention(nn.Module):
             return x.flatten(2, 3).flatten(0, 1)
 
         def apart(x: Tensor) -> Tensor:
-            """The inverse, for anything with n rows of each query."""
+            """Do the inverse, for any tensor with n rows per query."""
             x = x.view(targets, copies, -1, *queries.shape[2:4], x.shape[-1])
             return x.transpose(1, 2).flatten(0, 1)
 
@@ -172,9 +172,9 @@ def join_heads(x: Tensor, like: Tensor, batches: int, heads: int) -> Tensor:
 class Generator(nn.Module):
     """T(e_X, h*, e_X'; w): the scores of S_phi, S_psi, S_psi', S_f, S_f', s_o.
 
-    Members (one for each seed) share no embedding: axis M leads everywhere and the rest reads as the paper. The first
-    `restarts` members share weights, and so on. Predicates have two embeddings, as operators (O, one for each
-    direction) and as statements (K).
+    Members (one for each seed) share no embedding: axis M always comes first, and the rest is as in the paper. Each
+    group of `restarts` members shares weights. Predicates have two embeddings, as operators (O, one for each direction)
+    and as statements (K).
     """
 
     def __init__(
@@ -207,7 +207,7 @@ class Generator(nn.Module):
 
         if shape.steps:
             self.operator_encoding = embedding("operator_encoding", 1, deviation=ENCODING_DEVIATION)  # e_phi
-            self.chains = embedding("chains", shape.heads, 1)  # what tells the V_hat of the heads apart
+            self.chains = embedding("chains", shape.heads, 1)  # distinguishes the V_hat of the heads
             self.operator_queries = embedding("operator_queries", shape.heads, shape.steps)  # q_phi^(h, t)
             self.call = attention("call")
             self.select = attention("select")
@@ -228,7 +228,7 @@ class Generator(nn.Module):
         self.choose = attention("choose", scores_only=True)
 
     def forward(self, masks: Masks) -> Attentions:
-        """Scores of every choice; the masks only say what the stages may aggregate."""
+        """Return the scores of every choice; `masks` only restrict what the stages aggregate."""
         both = torch.cat([self.operators, self.predicates], 1)
         altered = linear(torch.cat([both, self.target.expand_as(both)], -1), self.alter)  # h_hat = fc(concat(h_k, h*))
         as_operators, as_statements = altered.split([self.shape.operators, self.shape.predicates], 1)
@@ -243,8 +243,8 @@ class Generator(nn.Module):
     def _search_operators(self, altered: Tensor, operators: Tensor, starts: Tensor) -> tuple[Tensor, Tensor]:
         """S_phi (M, H, T, O), and V_phi (M, T * H, d) in the order of the slots.
 
-        V_hat^(t) = ATTN(H_hat + e_phi, V_hat^(t-1)): what calling each operator gives;
-        v^(t), s^(t) = ATTN(q^(t), V_hat^(t)): the call that is chosen.
+        V_hat^(t) = ATTN(H_hat + e_phi, V_hat^(t-1)): the result of calling each operator;
+        v^(t), s^(t) = ATTN(q^(t), V_hat^(t)): the chosen call.
         """
         M, _, dim = altered.shape
         H, T = self.shape.heads, self.shape.steps
@@ -256,16 +256,16 @@ class Generator(nn.Module):
             values, _ = self.call(queries, values, bias)
             bias = operators
             called.append(values)
-        # No choice depends on another, so that all heads and steps choose at once.
+        # Choices are independent, so all heads and steps are computed at once.
         chosen, scores = self.select(
             self.operator_queries.view(M, 1, H * T, 1, dim), torch.stack(called, 3).flatten(2, 3), operators
         )
         return scores.view(M, H, T, -1), chosen.view(M, H, T, dim).transpose(1, 2).flatten(1, 2)
 
     def _search_statements(self, altered: Tensor, paths: Tensor, arguments: Tensor) -> tuple[Tensor, Tensor]:
-        """S_psi and S_psi' (M, 2, I * K, N, P), and V_psi (M, I * K, d).
+        """Return S_psi and S_psi' (M, 2, I * K, N, P), and V_psi (M, I * K, d).
 
-        Both arguments attend to every start, bare (slot 0) and at the end of every path.
+        Both arguments attend to every start, itself (slot 0) and at the end of every path.
         """
         bare = self.starts[:, :, None]
         tokens = torch.cat([bare, bare + paths[:, None]], 2)
@@ -275,7 +275,7 @@ class Generator(nn.Module):
         return scores.view(*queries.shape[:3], *tokens.shape[1:3]), linear(concat(values), self.state)
 
     def _search_formulas(self, formulas: Tensor, statements: Tensor) -> tuple[list[Tensor], Tensor]:
-        """S_f and S_f' of each level (M, 2, C_l, 2 * C_(l-1)), and s_o over both signs of all levels."""
+        """Return S_f and S_f' of each level (M, 2, C_l, 2 * C_(l-1)), and s_o over both signs of all levels."""
         levels, biases, scores = [self._signed(formulas)], [torch.cat([statements, statements], 1)], []
         for level, width in enumerate(self.shape.widths):
             queries = self.formula_queries[level][:, :, None]
@@ -287,7 +287,7 @@ class Generator(nn.Module):
         return scores, output.flatten(1)
 
     def _signed(self, formulas: Tensor) -> Tensor:
-        """[V + e_+, V + e_neg], as the values of an ATTN: (M, 1, 1, 2 * C, d)"""
+        """Return [V + e_+, V + e_neg] as the values of an ATTN: (M, 1, 1, 2 * C, d)."""
         return (formulas[:, None] + self.signs).flatten(1, 2)[:, None, None]
 
 
@@ -297,12 +297,12 @@ def linear(x: Tensor, weights: Tensor) -> Tensor:
 
 
 def concat(pair: Tensor) -> Tensor:
-    """concat(V, V') of a `pair`: (M, 2, 1, n, d) -> (M, n, 2 * d)"""
+    """Return concat(V, V') of a `pair`: (M, 2, 1, n, d) -> (M, n, 2 * d)."""
     return torch.cat([pair[:, 0, 0], pair[:, 1, 0]], -1)
 
 
 class Stack(ABC):
-    """Named parameters (M, ...), one row for each member: `values`, put on the device of the masks."""
+    """Named parameters `values` (M, ...), one row for each member, on the device of the masks."""
 
     def __init__(self, masks: Masks, shape: Shape, values: Mapping[str, Tensor]) -> None:
         self.masks, self.shape = masks, shape
@@ -318,40 +318,40 @@ class Stack(ABC):
         return len(self.masks.operators)
 
     def parameters(self) -> list[Tensor]:
-        """Return all parameters, in the order of their names as given."""
+        """Return all parameters, in the given order of names."""
         return list(self._named.values())
 
     @abstractmethod
     def rates(self, rate: float, score_rate: float) -> list[dict[str, Any]]:
-        """All parameters with their learning rates, as an optimiser takes them.
+        """Return all parameters with their learning rates, in the form that an optimiser takes.
 
         Args:
-            rate: of the weights of a Transformer.
-            score_rate: of scores that are parameters.
+            rate: the learning rate of the weights of a Transformer.
+            score_rate: the learning rate of scores that are parameters.
         """
 
     @abstractmethod
     def logits(self) -> Attentions:
-        """Scores of every choice, before the softmax. What masks exclude has no meaning: anything, or about -1e9."""
+        """Return the scores of every choice, before the softmax; those that masks exclude are undefined."""
 
     def held_logits(self) -> Attentions:
-        """Return the same scores; they may stay as they are until `pass_back`, and gather gradients meanwhile."""
+        """Return the same scores; they may be held until `pass_back`, and accumulate gradients meanwhile."""
         return self.logits()
 
     @abstractmethod
     def pass_back(self) -> None:
-        """Hand the gradients that held scores have gathered on to the parameters that made them."""
+        """Propagate the gradients accumulated by held scores to the parameters that they come from."""
 
     def gathered(self) -> dict[str, Tensor]:
-        """Return the gradients of held scores that were not passed back yet, by name."""
+        """Return the gradients of held scores that are still to be passed back, by name."""
         return {}
 
     @abstractmethod
     def gather(self, gradients: Mapping[str, Tensor]) -> None:
-        """Take over what `gathered` gave, `gradients`."""
+        """Restore the `gradients` of `gathered`."""
 
     def attentions(self, temperature: float = 1.0, held: bool = False) -> Attentions:
-        """Return the distributions of every member: softmax of scores / `temperature`; `held` scores may be old."""
+        """Return the distributions of every member: softmax of scores / `temperature`; `held` scores may be used."""
         logits = self.held_logits() if held else self.logits()
         if self.deep_score:
             deep = logits.output.new_zeros(self.shape.outputs)
@@ -362,11 +362,11 @@ class Stack(ABC):
         return softmax_attentions(logits, self.masks, self.shape, temperature)
 
     def state(self) -> dict[str, Tensor]:
-        """A copy of the parameters, for a file."""
+        """Return a copy of the parameters, for a file."""
         return {name: value.detach().clone() for name, value in self._named.items()}
 
     def load(self, state: Mapping[str, Tensor]) -> None:
-        """Take over a state, in place, so that an optimiser keeps its hold on the parameters."""
+        """Restore a `state` in place, so that an optimiser keeps its references to the parameters."""
         wanted = {name: tuple(value.shape) for name, value in self._named.items()}
         given = {name: tuple(value.shape) for name, value in state.items()}
         for name in sorted(wanted.keys() | given.keys()):
@@ -381,10 +381,10 @@ class Stack(ABC):
 
 
 class GeneratorStack(Stack):
-    """Generators of one shape, run by one pass; `restarts` of a target share weights.
+    """Generators of one shape, computed in one pass; the `restarts` of a target share weights.
 
-    With `residual`, free scores are added to what they say. Scores are generated once and then held until `pass_back`:
-    meanwhile only residual ones move.
+    With `residual`, free scores are added to theirs. Generated scores are then held until `pass_back`; meanwhile only
+    the residual ones change.
     """
 
     def __init__(
@@ -404,12 +404,12 @@ class GeneratorStack(Stack):
             values |= {RESIDUAL + name: t for name, t in stacked_scores(shape, seeds).items()}
         super().__init__(masks, shape, values)
         self.held_steps = HELD_STEPS if residual else 1
-        self._made: Attentions | None = None  # what the generators said, ...
-        self._held: Attentions | None = None  # ... and the same values, which gather gradients
-        self._generator = generator.to("meta")  # the parameters are handed to it; it only says how they are used
+        self._made: Attentions | None = None  # the generated scores
+        self._held: Attentions | None = None  # the same values, as leaves that accumulate gradients
+        self._generator = generator.to("meta")  # parameters are passed to it; it only defines the computation
 
     def _split(self) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """The weights of the generators, and the residual scores by the names of `Attentions.tensors`."""
+        """Return the weights of the generators, and the residual scores by the names of `Attentions.tensors`."""
         added = {name.removeprefix(RESIDUAL): t for name, t in self._named.items() if name.startswith(RESIDUAL)}
         return {name: t for name, t in self._named.items() if not name.startswith(RESIDUAL)}, added
 
@@ -419,7 +419,7 @@ class GeneratorStack(Stack):
 
     def logits(self) -> Attentions:
         if self._held is not None and not torch.is_grad_enabled():
-            return self._with_residual(self._held)  # weights move with `pass_back` only: these are what they say
+            return self._with_residual(self._held)  # still current: weights change only in `pass_back`
         return self._with_residual(self._generate())
 
     def held_logits(self) -> Attentions:
@@ -461,7 +461,7 @@ class GeneratorStack(Stack):
 
 
 class FreeStack(Stack):
-    """Scores that are parameters: nothing ties one choice to another."""
+    """Scores that are parameters themselves: no choice depends on another."""
 
     def __init__(self, masks: Masks, shape: Shape, seeds: Sequence[int]) -> None:
         super().__init__(masks, shape, stacked_scores(shape, seeds))
@@ -527,18 +527,18 @@ def make_stack(
     heads: int = 4,
     residual: bool = False,
 ) -> Stack:
-    """A stack on the device of the masks, one member for each row of them.
+    """Return a stack on the device of the masks, with one member for each of their rows.
 
     Args:
-        kind: transformer, or free.
+        kind: transformer or free.
         masks: which choices exist.
-        shape: sizes of the attentions.
+        shape: the sizes of the attentions.
         seeds: one for each member.
-        restarts: members of each target.
-        dim: of every ATTN of a Transformer.
-        layers: likewise.
-        heads: likewise.
-        residual: whether free scores are added to a Transformer's.
+        restarts: the number of members per target.
+        dim: the dimension of every ATTN of a Transformer.
+        layers: its number of layers.
+        heads: its number of heads.
+        residual: whether free scores are added to those of a Transformer.
     """
     if len(seeds) != len(masks.operators):
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""The sums of `products` on a GPU: one kernel adds up segments, forward and for both gradients.
+"""The sums of `products` on a GPU: one kernel sums segments, for the forward pass and both gradients.
 
 Needs Triton, which comes with every CUDA build of torch for Linux; imported only for CUDA tensors.
 No atomics: every sum runs in the order of the plan's lists, so the same inputs give the same bits.
@@ -8,7 +8,7 @@ loop for a CPU (test_gpu_kernels.py), and that with dense matrices (test_soft.py
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs
-# (Triton reads the annotations of a kernel, so only what is constant when it is compiled has one.)
+# (Triton reads the annotations of a kernel, so only compile-time constants have one.)
 
 from __future__ import annotations
 
@@ -22,20 +22,17 @@ from torch import Tensor
 
 from .products import Products, Rounds
 
-TILE = 128  # sums (pieces x columns) of one program
-MOST_COLUMNS = 64  # of one program
+TILE = 128  # sums (pieces x columns) per program
+MOST_COLUMNS = 64  # columns per program
 WARPS = 2
-UNROLL = 4  # entries whose loads are under way at once
+UNROLL = 4  # entries loaded at the same time
 FACTORS = {"segment": ("left", "right"), "left": ("segment", "right"), "right": ("segment", "left")}
-"""Sums by a column: the columns that index the two factors."""
+"""For a sum by one column, the columns that index the two factors."""
 
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """Entries in the order in which they are summed: weight * one[first] * two[second].
-
-    `sums` says how they are added up.
-    """
+    """Entries in summation order: weight * one[first] * two[second]; `sums` are the rounds of summation."""
 
     first: Tensor
     second: Tensor
@@ -43,16 +40,16 @@ class Lists:
     sums: Rounds
 
 
-# The lists of a plan serve every epoch and go when the plan goes.
+# The lists of a plan are reused in every epoch and live as long as the plan.
 _LISTS: WeakKeyDictionary[Products, dict[str, Lists]] = WeakKeyDictionary()
 
 
 def sums(entries: Products, by: str, one: Tensor, two: Tensor) -> Tensor:
-    """(rows of `by`, columns): the sum of weight * one * two over the entries of each row.
+    """Return (rows of `by`, columns): the sum of weight * one * two over the entries of each row.
 
     Args:
         entries: the entries.
-        by: the column that says where an entry goes; the other two index the factors (FACTORS).
+        by: the column that entries are summed by; the other two index the factors (FACTORS).
         one: the first factor.
         two: the second factor.
     """
@@ -76,15 +73,15 @@ def sums(entries: Products, by: str, one: Tensor, two: Tensor) -> Tensor:
 
 
 def _lists(entries: Products, by: str) -> Lists:
-    """The entries in the order of the column `by`; made once for a plan.
+    """Return the entries sorted by the column `by`; computed once per plan.
 
-    Copies in that order: read through the permutation, each entry would cost a memory access more.
+    They are copied: reading them through a permutation would cost one more memory access per entry.
     """
     cached = _LISTS.setdefault(entries, {})
     if by not in cached:
         index, weight = getattr(entries, by), entries.weight
         first, second = (getattr(entries, name) for name in FACTORS[by])
-        if by != "segment":  # entries are in that order already
+        if by != "segment":  # entries already have this order
             order = torch.argsort(index, stable=True)
             index, first, second = index[order], first[order], second[order]
             weight = None if weight is None else weight[order]
@@ -97,7 +94,7 @@ def _lists(entries: Products, by: str) -> Lists:
 
 @triton.jit
 def _place(begin, end, row, num_pieces, COLUMNS: tl.constexpr, BLOCK: tl.constexpr, PIECES: tl.constexpr):
-    """This program's pieces and columns, and where their sums go."""
+    """Return the pieces and columns of this program, and where their sums are written."""
     piece = tl.program_id(0) * PIECES + tl.arange(0, PIECES)
     exists = piece < num_pieces
     low = tl.load(begin + piece, mask=exists, other=0)
@@ -134,7 +131,7 @@ def _row_kernel(
     begin, end, row, out, num_pieces,
     COLUMNS: tl.constexpr, BLOCK: tl.constexpr, PIECES: tl.constexpr, UNROLL: tl.constexpr,
 ):  # fmt: skip
-    """Rows of `out` that the round before wrote, summed; no row is both read and written in one round."""
+    """Sum rows of `out` that the previous round wrote; no row is both read and written in one round."""
     low, high, column, inside, place, real = _place(begin, end, row, num_pieces, COLUMNS, BLOCK, PIECES)
     total = tl.zeros([PIECES, BLOCK], out.dtype.element_ty)
     for step in range(0, tl.max(high - low), UNROLL):

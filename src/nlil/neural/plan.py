@@ -1,14 +1,14 @@
-"""Plan: everything about a block of queries that does not depend on the attentions, enumerated once.
+"""Plan: the part of the soft evaluation of a block of queries that does not depend on attentions, enumerated once.
 
-Soft evaluation multiplies and adds along the same edges in every epoch; only the attentions change. A plan
-holds those edges as index lists. Rows are (source, node): a *source* is one start of one query (queries that
-cannot differ share it), a row exists where some path of at most T operators leads.
+Soft evaluation multiplies and adds along the same edges in every epoch; only the attentions change. A plan stores these
+edges as index lists. Rows are (source, node): a *source* is one start of one query (shared by queries that cannot
+differ), and there is a row for each node that a path of at most T operators reaches.
 
-    moves[t]   step t + 1: value of a row = sum over edges of value of the row before * attention of the operator
+    moves[t]   step t + 1: value of a row = sum over edges of value of the previous row * attention of the operator
     meets      statement k of query q = sum over edges k between a left row and a right row of
-               left value * right value, each value first projected on the argument's attention
+               left value * right value, each first projected on the attention of the argument
 
-`queries` are those of a block, row g for target g; `graph` has the facts as `attention_graph` lays them out.
+`queries` are those of a block, row g for target g; `graph` has the facts in the layout of `attention_graph`.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from .sampling import NO_ENTITY, Queries
 from .space import PADDING, Kind, Shape, Space
 
 MOST_EDGES = 2**21
-"""Edges that are looked at together: bounds the memory of an expansion, changes nothing else."""
+"""Edges expanded at once: bounds the memory and changes nothing else."""
 
 
 NUMBER_BYTES = 4
-"""Of a value in soft evaluation."""
+"""Bytes of a value in soft evaluation."""
 VALUES_HELD = 3
-"""Arrays of one value that are held at a time: it, what is kept for its gradient, and that."""
+"""Copies of a value that are held: itself, what its gradient needs, and the gradient."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Effort on one query, in edges. A step that would pass the limit is not taken from that source at all.
+    """Limits of the edges per query. A step that would exceed the limit is not taken from that source at all.
 
     Attributes:
-        step_edges: of one step.
-        meet_edges: where the two arguments of a statement meet.
-        raw: edges looked at for each one that the vocabulary may use.
+        step_edges: edges of one step.
+        meet_edges: edges between the two arguments of a statement.
+        raw: edges visited per edge that the vocabulary can use.
     """
 
     step_edges: int = 1024
@@ -57,15 +57,15 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """One block: `targets` x `queries` (each target has the same number; `real` marks those that are no padding).
+    """One block: `targets` x `queries`, the same number for each target; `real` marks those that are not padding.
 
     Attributes:
         real: bool (G, B).
         start: float32 (rows,): the value of slot 0.
         moves: left: row, right: target * O + operator.
-        left, right: of pairs (row, predicate), a dot product over the slots; their own right factor is number
+        left, right: for pairs (row, predicate), a dot product over the slots; the right factor is number
             (target * K + predicate) * N + start.
-        meets: segment: (target * B + query) * K + predicate; left 0 is the constant 1, the left pairs follow.
+        meets: segment: (target * B + query) * K + predicate; left 0 is the constant 1, then come the left pairs.
     """
 
     shape: Shape
@@ -80,12 +80,12 @@ class Plan:
 
     @property
     def size(self) -> int:
-        """Entries that one evaluation walks."""
+        """The number of entries of one evaluation."""
         return sum(len(m) for m in self.moves) + len(self.meets) + len(self.left) + len(self.right)
 
     @property
     def bytes_of_restart(self) -> int:
-        """A guess of what one evaluation and its gradients hold for each restart."""
+        """The estimated memory of one evaluation and its gradients, per restart."""
         shape = self.shape
         paths = len(self.start) * (shape.slots + shape.heads * shape.steps)
         arguments = (len(self.left) + len(self.right)) * (shape.slots + 1) * shape.instances
@@ -95,7 +95,7 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """A block whose statements are given: only formulas over them are searched for. Fields as of `Plan`.
+    """A block with given statements, for learning formulas over them. Fields as in `Plan`.
 
     Attributes:
         real: bool (G, B).
@@ -108,33 +108,33 @@ class Given:
 
     @property
     def targets(self) -> int:
-        """How many targets the block has."""
+        """The number of targets of the block."""
         return self.values.shape[0]
 
     @property
     def queries(self) -> int:
-        """How many queries each target has."""
+        """The number of queries per target."""
         return self.values.shape[1]
 
     @property
     def bytes_of_restart(self) -> int:
-        """As of `Plan`."""
+        """As in `Plan`."""
         outputs = 2 * self.shape.outputs + self.shape.predicates
         return NUMBER_BYTES * VALUES_HELD * self.targets * self.queries * outputs
 
 
 def attention_graph(kb: KnowledgeBase, device: str | torch.device = "cpu") -> TensorGraph:
-    """Return every fact as an edge, a unary one from an entity to itself.
+    """Return the graph of `kb` with every fact as an edge, a unary fact as a self-loop, on a `device`.
 
-    One expansion then serves all operators at once.
+    One expansion then covers all operators.
     """
     return Graph.of(kb).with_loops().to(device, wide=True)
 
 
 def pieces(degree: Tensor) -> list[slice]:
-    """Return runs of rows whose edges together fit `MOST_EDGES` (a single row may pass it).
+    """Return slices of rows with at most `MOST_EDGES` edges (a single row may have more).
 
-    `degree` counts those of each.
+    `degree` is the number of edges of each row.
     """
     total = torch.cumsum(degree, 0)
     cuts, low = [], 0
@@ -155,12 +155,12 @@ def build_plan(
     limits: Limits | None = None,
     linked: bool = False,
 ) -> Plan:
-    """The plan of a block: row g of `queries` belongs to `spaces[g]`.
+    """Build the plan of a block: row g of `queries` belongs to `spaces[g]`.
 
     Args:
-        graph: the facts of `kb` as `attention_graph` lays them out, on the device of the plan.
-        limits: beyond them the plan is a sample of the groundings, taken depth by depth; below them it is exact.
-        linked: only statements between X and Y count (with L = 0 no other can tell two answers apart).
+        graph: the facts of `kb` in the layout of `attention_graph`, on the device of the plan.
+        limits: beyond them the plan has only a part of the groundings, taken depth by depth; otherwise it is exact.
+        linked: whether only statements between X and Y count (with L = 0 no others can distinguish answers).
     """
     tables = Tables.of(kb, [space.padded(shape) for space in spaces], graph.pointer.device)
     sources = find_sources(graph, tables, queries)
@@ -170,14 +170,14 @@ def build_plan(
 def last_of_unary(num_graphs: int) -> Kind:
     """Return the last kind of start that a unary statement may have.
 
-    With one graph (`num_graphs`) only X and Y tell queries apart, with many also what else the query's own graph holds.
+    With one graph (`num_graphs`), only X and Y distinguish queries; with many, also the content of the query's graph.
     """
     return Kind.Y if num_graphs == 1 else Kind.CONSTANT
 
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """The spaces of the block's targets as lookup tables over (target, code), -1 where there is nothing.
+    """The spaces of the block's targets as lookup tables over (target, code), with -1 for missing entries.
 
     Attributes:
         operator: int64 (G, codes): position in the vocabulary.
@@ -185,8 +185,8 @@ class Tables:
         forward: the same for edges from the left argument to the right one.
         backward: the same for edges from the right argument to the left one.
         hidden: bool (G, codes): codes of the query's own fact.
-        can_hide: bool (G,): whether some code of the own fact is in the vocabulary at all.
-        kind, id, walks: (G, N), those of the starts.
+        can_hide: bool (G,): whether a code of the own fact is in the vocabulary.
+        kind, id, walks: (G, N), columns of the starts.
     """
 
     operator: Tensor
@@ -201,7 +201,7 @@ class Tables:
 
     @classmethod
     def of(cls, kb: KnowledgeBase, spaces: Sequence[Space], device: torch.device) -> Tables:
-        """Fill the tables for padded spaces, on the device."""
+        """Fill the tables for padded `spaces`, on the `device`."""
         shape = (len(spaces), kb.num_codes)
         operator, statement = np.full((2, *shape), PADDING, np.int64)
         hidden, can_hide = np.zeros(shape, bool), np.zeros(len(spaces), bool)
@@ -234,13 +234,13 @@ class Tables:
 
 @dataclass(frozen=True, eq=False)
 class Sources:
-    """Each distinct (target, start, where it begins, what is hidden).
+    """The distinct combinations of (target, start, anchor, hidden fact).
 
     Attributes:
         target, start: positions of these.
-        anchor: entity; graph of a UNARY start.
-        hidden: (sources, 2): the ends of the fact that is hidden, NO_ENTITY where none is.
-        of_query: (G * B, N): the source of each start of each query, -1 where there is none.
+        anchor: the entity; for a UNARY start, the graph.
+        hidden: (sources, 2): the ends of the hidden fact, or NO_ENTITY.
+        of_query: (G * B, N): the source of each start of each query, or -1.
         hidden_of_query: (G * B, 2).
     """
 
@@ -256,7 +256,7 @@ class Sources:
 
 
 def find_sources(graph: TensorGraph, tables: Tables, queries: Queries) -> Sources:
-    """Return the sources of the block; `tables` are those of its targets."""
+    """Return the sources of the block; `tables` has the spaces of its targets."""
     device = graph.pointer.device
     x, y, hide = (torch.from_numpy(a).to(device) for a in (queries.x, queries.y, queries.hide))
     hide = hide & tables.can_hide[:, None]
@@ -272,8 +272,8 @@ def find_sources(graph: TensorGraph, tables: Tables, queries: Queries) -> Source
 
     width = graph.num_entities + 1
     pairs, pair = torch.unique((hidden[..., 0] + 1) * width + hidden[..., 1] + 1, return_inverse=True)
-    # To a start that no path leaves from, only the members of its own set can be hidden. To any other, to a constant
-    # and to everything nothing is: one source then serves all queries of a target.
+    # For a start without paths, only members of its own set can be hidden; for other starts, constants and "everything"
+    # nothing can. Queries for which nothing is hidden share one source per target.
     own = (kind == Kind.UNARY) & tables.hidden.gather(1, 2 * tables.id.where(tables.kind == Kind.UNARY, 0))[:, None, :]
     pair = torch.where(tables.walks[:, None, :] | own, pair[..., None], 0)
     count, starts = tables.kind.shape
@@ -295,7 +295,7 @@ def find_sources(graph: TensorGraph, tables: Tables, queries: Queries) -> Source
 
 
 class Edges(NamedTuple):
-    """Steps from row to row, first and `second`, first as keys: operator, and weight where facts have one."""
+    """Steps from row `first` to row `second`, initially as keys: the `operator`, and the `weight` of soft facts."""
 
     first: Tensor
     second: Tensor
@@ -314,10 +314,9 @@ class Entries(NamedTuple):
 
 
 class _Block:
-    """Enumerates the rows of the sources, the edges between them, and where two of them meet.
+    """Enumerates the rows of the sources, the edges between them, and where two sources meet.
 
-    Rows are sorted by key = source * (entities + 1) + node; the row of a start that is everything has the node after
-    the last entity.
+    Rows are sorted by key = source * (entities + 1) + node; the start "everything" is the node after the last entity.
     """
 
     def __init__(
@@ -327,13 +326,13 @@ class _Block:
         self.shape, self.linked, self.width = shape, linked, graph.num_entities + 1
         self.none = torch.zeros(0, dtype=torch.int64, device=graph.pointer.device)
         self.key, self.start = self._start_rows()
-        self.depth = torch.zeros_like(self.key)  # fewest steps that lead to a row
+        self.depth = torch.zeros_like(self.key)  # the fewest steps to a row
         self.edges = self._reach()
         self.row_degree = self._degree(self.key % self.width)
         first = torch.arange(len(sources), device=graph.pointer.device) * self.width
         self.low, self.high = (torch.searchsorted(self.key, ends) for ends in (first, first + self.width))
         self.cost = self._cost()
-        # The depth up to which the edges of a source's rows fit the limit, -1 when not even the start's do.
+        # The depth up to which the edges of a source's rows stay within the limit; -1 if not even the start's do.
         self.affordable = (self.cost <= limits.raw * limits.meet_edges).sum(1) - 1
         count = len(tables.kind)
         self.target = torch.arange(count, device=graph.pointer.device).repeat_interleave(len(sources.of_query) // count)
@@ -341,7 +340,7 @@ class _Block:
     # rows -----------------------------------------------------------------------------------------
 
     def _start_rows(self) -> tuple[Tensor, Tensor]:
-        """(key, value) of length 0."""
+        """Return (key, value) of the starts."""
         graph, tables, sources = self.graph, self.tables, self.sources
         kind, id = (table[sources.target, sources.start] for table in (tables.kind, tables.id))
         is_set = kind == Kind.UNARY
@@ -358,7 +357,7 @@ class _Block:
         return key, value[order]
 
     def _reach(self) -> list[Edges]:
-        """Add all rows within T steps; the edges between rows, by the depth of the first row."""
+        """Add all rows within T steps; return the edges between rows, by the depth of the first row."""
         frontier, found = self.key, []
         for depth in range(1, self.shape.steps + 1):
             found.append(self._expand(frontier))
@@ -374,12 +373,12 @@ class _Block:
         ]
 
     def _find(self, key: Tensor) -> tuple[Tensor, Tensor]:
-        """Which of the keys are rows, and the row of each that is one."""
+        """Return which keys are rows, and their rows."""
         row = torch.searchsorted(self.key, key).clamp(max=max(len(self.key) - 1, 0))
         return (self.key[row] == key if len(self.key) else torch.zeros_like(key, dtype=torch.bool)), row
 
     def _expand(self, frontier: Tensor) -> Edges:
-        """Edges between keys that leave from the frontier, of the sources whose step fits the limit."""
+        """Return the edges from the frontier, as keys, for sources whose step stays within the limit."""
         graph, sources, limits = self.graph, self.sources, self.limits
         source, node = frontier // self.width, frontier % self.width
         degree = self._degree(node).where(self.tables.walks[sources.target[source], sources.start[source]], 0)
@@ -396,13 +395,13 @@ class _Block:
         return Edges(frontier[row], owner * self.width + graph.neighbour[position], operator, weight)
 
     def _degree(self, node: Tensor) -> Tensor:
-        """Edges of each node; everything has none."""
+        """Return the number of edges of each node; 0 for "everything"."""
         entities = self.graph.num_entities
         degree = self.graph.degree(node.clamp(max=max(entities - 1, 0)))
         return degree.where(node < entities, 0)
 
     def _usable(self, table: Tensor, node: Tensor, target: Tensor, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """(row, position, choice) of the edges of each node that the table has a choice for and that are not hidden."""
+        """Return (row, position, choice) of the visible edges of each node for which the table has a choice."""
         graph, found = self.graph, [(self.none, self.none, self.none)]
         for piece in pieces(graph.degree(node)):
             row, position = graph.edges_of(node[piece])
@@ -416,13 +415,13 @@ class _Block:
         return row, position, choice
 
     def _is_hidden(self, target: Tensor, code: Tensor, node: Tensor, neighbour: Tensor, hidden: Tensor) -> Tensor:
-        """Whether an edge is the query's own fact, walked either way."""
+        """Return whether an edge is the query's own fact, in either direction."""
         return self.tables.hidden[target, code] & hides_edge(code & ~1, *hidden.T, code, node, neighbour)
 
     # where rows meet --------------------------------------------------------------------------------
 
     def _meets(self) -> Entries:
-        """The edges of statement predicates between a left and a right row of the same query."""
+        """Return the edges of statement predicates between a left and a right row of the same query."""
         tables, of_query, starts = self.tables, self.sources.of_query, self.shape.starts
         parts = [Entries(self.none, self.none, self.none, self.none, self.none.float())]
         for left, right in product(range(starts), repeat=2):
@@ -435,15 +434,17 @@ class _Block:
         return self._within(Entries(*map(torch.cat, zip(*parts))))
 
     def _cost(self) -> Tensor:
-        """(sources, depths): edges of the rows of each source up to each depth."""
+        """Return (sources, depths): the number of edges of the rows of each source up to each depth."""
         deepest = int(self.depth.max()) + 1 if len(self.depth) else 1
         cost = self.depth.new_zeros(len(self.sources), deepest)
         cost.view(-1).index_add_(0, self.key // self.width * deepest + self.depth, self.row_degree)
         return cost.cumsum(1)
 
     def _pair(self, left: int, right: int) -> list[Entries]:
-        """P_k(left, right) for the queries of which this is a statement about the head: one start is X or Y (both if
-        linked). Walked from the side that costs less."""
+        """Return the entries of P_k(left, right), walked from the cheaper side.
+
+        Only queries for which it depends on the head count: one start must be X or Y (both if linked).
+        """
         one, two = (self.tables.kind[self.target, start] for start in (left, right))
         from_left, from_right = (self.sources.of_query[:, start] for start in (left, right))
         wanted = (one <= Kind.Y) & (two <= Kind.Y) & (one != two) if self.linked else (one <= Kind.Y) | (two <= Kind.Y)
@@ -468,7 +469,7 @@ class _Block:
     def _statement_edges(
         self, table: Tensor, query: Tensor, start: int
     ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-        """(position in query, row, predicate, neighbour, weight) of the edges in the table of each query's start."""
+        """Return (position in query, row, predicate, neighbour, weight) of the edges of each query's start."""
         source = self.sources.of_query[query, start]
         which, row = ranges(self.low[source], self.high[source])
         fits = (self.depth[row] <= self.affordable[source[which]]) & (self.row_degree[row] > 0)
@@ -483,7 +484,7 @@ class _Block:
         return which[index], row[index], predicate, self.graph.neighbour[position], weight
 
     def _linked(self, query: Tensor, start: int, other: int, forward: bool) -> Entries:
-        """P_k between a row of one start and a row of the other; `forward`: the other is the right argument."""
+        """Return P_k between a row of one start and a row of the `other`, the right argument if `forward`."""
         table = self.tables.forward if forward else self.tables.backward
         which, row, predicate, neighbour, weight = self._statement_edges(table, query, start)
         found, far = self._find(self.sources.of_query[query[which], other] * self.width + neighbour)
@@ -492,7 +493,7 @@ class _Block:
         return Entries(query[which[found]], predicate[found], *ends, weight[found])
 
     def _bare(self, query: Tensor, start: int, anything: int, forward: bool) -> Entries:
-        """P_k between a row and anything: the weights of the row's edges, summed."""
+        """Return P_k between a row and anything: the sum of the weights of the row's edges."""
         table = self.tables.forward if forward else self.tables.backward
         which, row, predicate, _, weight = self._statement_edges(table, query, start)
         key = (which * len(self.key) + row) * table.shape[1] + predicate
@@ -504,7 +505,7 @@ class _Block:
         return Entries(query, predicate, *ends, segment_sum(weight, counts))
 
     def _within(self, entries: Entries) -> Entries:
-        """Per query the shallow entries, depth by depth, as long as they fit the limit."""
+        """Return the entries of each query, depth by depth, up to the limit."""
         depth = self.depth[entries.right]
         depth = depth + torch.where(entries.left >= 0, self.depth[entries.left.clamp(min=0)], 0)
         deepest = int(depth.max()) + 1 if len(depth) else 1
@@ -516,7 +517,7 @@ class _Block:
     # the lists of the plan --------------------------------------------------------------------------
 
     def plan(self, queries: Queries) -> Plan:
-        """Drop rows that lead to no statement, number the rest, sort the lists."""
+        """Drop rows that lead to no statement, number the others, and sort the lists."""
         shape, entries = self.shape, self._meets()
         (count, block), k = queries.x.shape, shape.predicates
         used = self._used(entries)
@@ -524,7 +525,7 @@ class _Block:
         owner = self.key[used] // self.width
         target, start = self.sources.target[owner], self.sources.start[owner]
         moves = []
-        for t in range(1, shape.steps + 1):  # step t leaves from every row within t - 1 steps
+        for t in range(1, shape.steps + 1):  # step t starts at every row within t - 1 steps
             lists = self.edges[:t]
             first, second = torch.cat([edges.first for edges in lists]), torch.cat([edges.second for edges in lists])
             operator = torch.cat([edges.operator for edges in lists])
@@ -554,7 +555,7 @@ class _Block:
         return Plan(shape, count, block, real, self.start[used], tuple(moves), left, right, meets)
 
     def _used(self, entries: Entries) -> Tensor:
-        """Rows that take part in a statement, or lie on the way to one that does."""
+        """Return which rows are part of a statement, or on a path to such a row."""
         used = torch.zeros_like(self.key, dtype=torch.bool)
         used[entries.left[entries.left >= 0]] = True
         used[entries.right] = True

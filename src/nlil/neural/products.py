@@ -19,12 +19,12 @@ from ..kernel.calculus import ranges
 from ..kernel.compiled import compiled
 
 PIECE_ENTRIES = 128
-"""Most entries that are summed one after the other on a GPU; the sums of pieces are summed in turn."""
+"""Limit of the entries per piece on a GPU; the sums of pieces are then summed in turn."""
 
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """Entries, sorted by segment, of products that are added up.
+    """Entries of sums of products, sorted by segment.
 
     Attributes:
         segment: int32 (E,), rows of the sums.
@@ -53,11 +53,9 @@ class Products:
         num_left: int,
         num_right: int,
     ) -> Products:
-        """Sort entries given in any order; those of one segment keep theirs.
+        """Sort entries given in any order; entries of one segment keep their order.
 
         The columns and the sizes (`num_segments`, `num_left`, `num_right`) are those of the class.
-
-        Those of one segment keep theirs.
         """
         order = torch.argsort(segment, stable=True)
         segment, left, right = (column[order].int() for column in (segment, left, right))
@@ -71,7 +69,7 @@ class Products:
 def multiply_add(a: Tensor, b: Tensor, entries: Products) -> Tensor:
     """Return (segments, columns): the sums over `entries` of products of rows of `a` and `b`, both (rows, columns).
 
-    Rows may have a middle axis, both of one size: (rows, slots, columns). Products are then added up over it too.
+    Rows may have a middle axis of the same size: (rows, slots, columns). Products are then summed over it too.
     """
     return _MultiplyAdd.apply(a.contiguous(), b.contiguous(), entries)
 
@@ -109,7 +107,7 @@ class _MultiplyAdd(torch.autograd.Function):
 
 
 def _slots(x: Tensor) -> tuple[Tensor, ...]:
-    """(rows, columns) of each slot."""
+    """Return (rows, columns) of each slot."""
     return (x,) if x.dim() == 2 else tuple(slot.contiguous() for slot in x.unbind(1))
 
 
@@ -118,12 +116,12 @@ def _as(gradient: Tensor | None, like: Tensor) -> Tensor | None:
 
 
 def _array(x: Tensor) -> np.ndarray:
-    """(rows, slots, columns), the same memory."""
+    """Return an array (rows, slots, columns) over the same memory."""
     return (x if x.dim() == 3 else x[:, None]).numpy()
 
 
 def _arrays(entries: Products, like: Tensor) -> tuple[np.ndarray, ...]:
-    """Segment, left, right, weight; an empty array stands for weight 1 everywhere."""
+    """Return segment, left, right, weight; an empty weight means 1 everywhere."""
     weight = torch.zeros(0) if entries.weight is None else entries.weight
     ids = (entries.segment.numpy(), entries.left.numpy(), entries.right.numpy())
     return *ids, weight.to(like.dtype).numpy()
@@ -139,13 +137,13 @@ def _multiply_add(
     weight: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """No array as long as the list of entries is ever made."""
+    """Sum the products without an array of the length of the entries."""
     slots, columns = a.shape[1], a.shape[2]
     weighted = len(weight) > 0
-    one = a.dtype.type(1)  # not 1.0: that would lift the product to double precision
+    one = a.dtype.type(1)  # 1.0 would promote the product to double precision
     for e in range(len(segment)):
         s, i, j = segment[e], left[e], right[e]
-        w = weight[e] if weighted else one  # multiplying by one changes no bit, and costs nothing measurable
+        w = weight[e] if weighted else one  # multiplying by one is exact and costs nothing measurable
         for p in range(slots):
             for c in range(columns):
                 out[s, c] += w * a[i, p, c] * b[j, p, c]
@@ -163,7 +161,7 @@ def _gradients(
     grad_a: np.ndarray,
     grad_b: np.ndarray,
 ) -> None:
-    """Both in one pass over the entries, which is quicker than one for each."""
+    """Compute both gradients in one pass over the entries, which is faster than two."""
     slots, columns = a.shape[1], a.shape[2]
     weighted = len(weight) > 0
     one = a.dtype.type(1)
@@ -181,7 +179,7 @@ def _gradients(
 
 
 class Round(NamedTuple):
-    """out[row] = sum of begin .. end - 1: of entries in the first round, of rows of `out` itself in the later ones."""
+    """out[row] = sum of begin .. end - 1: of entries in the first round, of rows of `out` in later ones."""
 
     begin: Tensor  # int32 (pieces,)
     end: Tensor
@@ -192,14 +190,15 @@ class Round(NamedTuple):
 class Rounds:
     """Sums over segments of any length, in pieces of bounded length.
 
-    A row of an attention table may gather millions of entries while most rows gather a few. Each piece is summed
-    alone, in the order of its entries; the sums of the pieces of a long segment are rows behind the results, and the
-    next round sums those. What is added to what depends on the lengths alone, so results repeat to the bit.
+    A row of an attention table may have millions of entries while most rows have a few. Each piece is summed
+    separately, in the order of its entries; the sums of the pieces of a long segment are stored as rows after the
+    results, and the next round sums those. The order of additions depends only on the lengths, so results are
+    bit-identical.
 
     Attributes:
-        rounds: what is summed, one round after the other.
+        rounds: the rounds of summation, in order.
         num_segments: rows of the result.
-        num_rows: the segments, then the sums of pieces that a later round sums.
+        num_rows: the segments, and the sums of pieces for later rounds.
     """
 
     rounds: tuple[Round, ...]
@@ -208,7 +207,7 @@ class Rounds:
 
     @classmethod
     def of(cls, pointer: Tensor, piece: int = PIECE_ENTRIES) -> Rounds:
-        """`pointer` (segments + 1,): where the entries of each segment begin and end. Empty segments are one piece."""
+        """Split the segments of `pointer` (segments + 1,) into pieces of `piece` entries; empty ones are one piece."""
         segments = len(pointer) - 1
         segment = torch.arange(segments, device=pointer.device)
         low, high = pointer[:-1], pointer[1:]

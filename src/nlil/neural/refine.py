@@ -1,9 +1,9 @@
-"""After training: small changes of the best rules, as long as they say more of the target.
+"""After training: local search around the best rules, as long as their F1 rises.
 
-Restarts settle on parts of a rule, or on one choice beside it. Every statement is a row of truth values over all
-tuples of the head. A formula is monotone in each of its parts, so the counts of a rule with one part
-changed are a product of those rows with a vector, for all statements at once. Where no statement at hand helps, new
-ones are grown from them for just the tuples that the rule gets wrong.
+Restarts often converge to a part of a rule, or differ from it in one choice. Every statement is a row of truth values
+over all tuples of the head. A formula is monotone in each of its parts, so the counts of a rule with one changed part
+are a product of these rows with a vector, for all statements at once. If no known statement helps, new ones are grown
+for the tuples that the rule gets wrong.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ from .candidates import as_candidate
 from .space import Kind, Space
 
 MOST_READ = 600
-"""Statements that were read, of the best rules first, ..."""
+"""Limit of the extracted statements considered, those of the best rules first."""
 MOST_STATEMENTS = 200
-"""... of which the most telling may be put into a rule."""
+"""Limit of the statements that may be put into a rule, the most informative ones."""
 MOST_STARTS = 4
-"""Rules, and single statements, that changes begin from; ..."""
+"""Rules, and single statements, to start from."""
 MOST_GROWN = 3
-"""... the best of what they become for which new statements are grown, ..."""
+"""The best resulting rules for which new statements are grown."""
 GROWTH_BEAM, GROWTH_ROUNDS = 40, 4
-"""... from so many at a time, by so many changes."""
+"""Width of the beam of grown statements, and number of rounds."""
 MOST_GROWN_STEPS = 4
-"""Steps and filters of a statement that is made longer."""
+"""Limit of the steps and filters of a grown statement."""
 MOST_EDITS = 12
-"""Changes of one rule, one after the other."""
+"""Limit of successive changes of one rule."""
 LEAST_GAIN, LEAST_FIXED = 0.01, 0.2
-"""What a longer rule must add to F1; the share of the wrong answers that it must put right."""
+"""Least gain in F1 of a longer rule, and the least share of wrong answers that it must correct."""
 ROUNDING = 1e-6
-"""A rule that is no longer must add more than this to F1."""
+"""Least gain in F1 of a rule that is not longer."""
 
 Join = type[And] | type[Or]
 Build = Callable[[Formula], Formula]
@@ -65,7 +65,7 @@ Build = Callable[[Formula], Formula]
 
 @dataclass(frozen=True)
 class Parts:
-    """What statements may be made of: moves in both directions, filters, far ends."""
+    """The parts of statements: moves in both directions, filters, far ends."""
 
     moves: tuple[Step, ...]
     filters: tuple[Step, ...]
@@ -73,7 +73,7 @@ class Parts:
 
     @classmethod
     def of(cls, kb: KnowledgeBase, space: Space) -> Parts:
-        """Take the vocabulary of a target; ends are its constants, and anything."""
+        """Return the parts in the vocabulary `space` of a target; ends are its constants, and anything."""
         steps = sorted({kb.step(int(code)) for code in space.operators if code >= 0})
         moves, filters = (tuple(step for step in steps if step.is_filter == wanted) for wanted in (False, True))
         constants = [start.id for start in space.starts if start is not None and start.kind == Kind.CONSTANT]
@@ -93,7 +93,7 @@ class Parts:
     def neighbours(self, statement: Statement) -> Iterator[Statement]:
         """Yield statements one change away from `statement`.
 
-        One step is exchanged, left out or added at the far end; or the far end is another.
+        A step is replaced, removed or added at the far end; or the far end is replaced.
         """
         if not isinstance(statement.start, Variable):
             return
@@ -124,20 +124,20 @@ class Table(Protocol):
     label: Mask
 
     def of(self, statement: Statement) -> Mask | None:
-        """Return where `statement` holds; None where that cannot be told."""
+        """Return where `statement` holds, or None if unknown."""
 
 
 class Refiner:
-    """Changes rules for one `head`; `table` says where statements hold."""
+    """Improves rules for one `head`; `table` says where statements hold."""
 
     def __init__(self, head: Head, table: Table, parts: Parts) -> None:
-        """New statements are made of the `parts`."""
+        """Make new statements from `parts`."""
         self.head, self.table, self.label = head, table, table.label
         self.parts = parts.without(head.predicate)
         self.known: dict[Statement, Mask] = {}
 
     def refined(self, bodies: Sequence[Formula]) -> list[Rule]:
-        """What the best of the bodies become, with the statements of all of them at hand; best bodies first."""
+        """Improve the best of the `bodies`, using the statements of all of them; best bodies first."""
         bodies = [body for body in bodies if not self._names_target(body)]
         read = list(dict.fromkeys(s for body in bodies for s in statements(body)))
         pool = self._telling(read[:MOST_READ])[:MOST_STATEMENTS]
@@ -152,14 +152,14 @@ class Refiner:
         return [rule for rule in rules if rule is not None]
 
     def _names_target(self, body: Formula) -> bool:
-        """What a rule derives from itself is not seen one step at a time."""
+        """Return whether the body uses the target: one-step counts do not show what a recursive rule derives."""
         return any(step.predicate == self.head.predicate for s in statements(body) for step in s.steps)
 
     def _order(self, body: Formula) -> tuple[float, int, Any]:
         return (-round(self._f1(body), 9), length(body), formula_key(body))
 
     def _worth_their_length(self, bodies: Sequence[Formula]) -> list[Formula]:
-        """Those that no shorter one makes idle: small changes may have led past it."""
+        """Drop bodies that a shorter one makes unnecessary; small changes may have skipped it."""
         kept: list[Formula] = []
         for body in sorted(dict.fromkeys(bodies), key=lambda body: (length(body), formula_key(body))):
             if all(self._is_better(body, other) for other in kept if length(other) < length(body)):
@@ -170,7 +170,7 @@ class Refiner:
         return self._pays(self._f1(longer), self._wrong(longer), self._f1(than), self._wrong(than))
 
     def _pays(self, score: float, wrong: int, before: float, wrong_before: int) -> bool:
-        """Whether F1 and the wrong answers justify a longer rule."""
+        """Return whether F1 and the wrong answers justify a longer rule."""
         return score > before + LEAST_GAIN and wrong <= (1 - LEAST_FIXED) * wrong_before
 
     # truth values -------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ class Refiner:
         return int((self._value(formula) != self.label).sum())
 
     def _telling(self, pool: Iterable[Statement], where: Mask | None = None) -> list[Statement]:
-        """Those whose truth goes with the label, or against it, most telling first; one of those true of the same."""
+        """Return the statements most correlated with the label, in either sign; one of each set of equal truth."""
         label = self.label if where is None else self.label[where]
         seen: dict[bytes, tuple[float, int, Statement]] = {}
         centred = label - (label.mean() if len(label) else 0.0)
@@ -209,8 +209,10 @@ class Refiner:
     # changes ------------------------------------------------------------------------------------------
 
     def _grow(self, body: Formula, pool: list[Statement]) -> Formula:
-        """Again and again: statements that tell the wrong answers from the right ones, among those where the rule
-        holds and among those where it does not; then the changes they allow."""
+        """Repeatedly grow statements that separate wrong from correct answers, and apply the best changes.
+
+        Statements are grown separately for tuples where the rule holds and where it does not.
+        """
         for _ in range(MOST_EDITS):
             value = self._value(body)
             before = body
@@ -236,7 +238,7 @@ class Refiner:
         return best
 
     def _climb(self, body: Formula, pool: Sequence[Statement]) -> Formula:
-        """The best change again and again, while it is worth its length."""
+        """Repeatedly apply the best change, as long as it is worth its length."""
         rows = np.stack([self._truth(s) for s in pool]).astype(np.float32)
         best = body
         for _ in range(MOST_EDITS):
@@ -255,12 +257,12 @@ class Refiner:
     def _changes(
         self, body: Formula, pool: Sequence[Statement], rows: np.ndarray
     ) -> Iterator[tuple[float, int, Formula]]:
-        """(F1, wrong answers, formula): for every part and every way to change it the best statement of either sign."""
+        """Yield (F1, wrong answers, formula): the best statement, in either sign, for every change of every part."""
         facts = int(self.label.sum())
         for part, build in places(body):
             low, value = self._value(build(FALSE)), self._value(part)
             decides = self._value(build(TRUE)) & ~low
-            ways: tuple[tuple[Join | None, Mask, Mask], ...] = (  # what holds already; where a statement more decides
+            ways: tuple[tuple[Join | None, Mask, Mask], ...] = (  # where it holds; where a statement decides
                 (And, low, decides & value),
                 (Or, low | (decides & value), decides & ~value),
                 (None, low, decides),  # in place of the part
@@ -280,7 +282,7 @@ class Refiner:
 
 
 def places(formula: Formula, build: Build = lambda whole: whole) -> Iterator[tuple[Formula, Build]]:
-    """Yield every part of `formula`, and what the whole becomes with another in its place; `build` makes the whole."""
+    """Yield every part of `formula`, with a function that replaces it in the whole; `build` makes the whole."""
     yield formula, build
     if isinstance(formula, (And, Or)):
         kind, arguments = type(formula), formula.arguments

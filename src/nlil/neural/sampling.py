@@ -1,4 +1,4 @@
-"""Queries to train on: facts of a target and tuples that are none, drawn from seed, target and round alone."""
+"""Queries to train on: facts of a target and negatives, drawn from seed, target and round alone."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from ..kernel.hidden import hides_without_fact
 NO_ENTITY = -1
 """The y of a query of a unary target, and the x and y of padding."""
 EVERY_KIND = 0.2
-"""Share of the facts of a block that are drawn kind by kind, one of each before a second of any."""
+"""Share of the facts of a block that are drawn round-robin over kinds."""
 ALIGNED = 16
-"""A block is padded to a multiple of so many queries: the matrix of each restart then begins at a multiple of 64 bytes,
-and its products are the same to the bit however many restarts are evaluated at a time."""
+"""A block is padded to a multiple of this many queries: the matrix of each restart is then aligned to 64 bytes, and its
+products are bit-identical however many restarts are evaluated at a time."""
 TRIES = 20
-"""Draws for each negative until one is no fact; a target that holds nearly everywhere has few negatives."""
+"""Limit of the draws per negative; a target that holds nearly everywhere has few negatives."""
 
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """p(x, y) or p(x), those of one target in random order (n,), or of a block: G targets x B queries.
+    """Queries p(x, y) or p(x): those of one target in random order (n,), or of a block of G targets x B queries.
 
     Attributes:
         x, y: entity ids; y is NO_OBJECT for a unary target.
         label: float32: the weight of a fact, 0 for a negative.
-        hide: the query's own fact is to be hidden: it is a fact, or x's classes are one exclusive group.
+        hide: whether to hide the query's own fact: if it is a fact, or if the target is an object class.
     """
 
     x: Longs
@@ -47,12 +47,12 @@ class Queries:
 
     @property
     def real(self) -> Mask:
-        """Which queries are no padding."""
+        """Which queries are not padding."""
         return self.x != NO_ENTITY
 
 
 class Sampler:
-    """Draws the queries of a target, as many as `config` says."""
+    """Draws the queries of a target; `config` has their numbers."""
 
     def __init__(
         self,
@@ -62,20 +62,20 @@ class Sampler:
         valid: Facts | None = None,
         positives: Facts | None = None,
     ) -> None:
-        """`negatives` are used where the data has them; no fact of `kb`, `valid` or `positives` is ever a negative.
+        """Use the given `negatives`, if any; no fact of `kb`, `valid` or `positives` is ever a negative.
 
-        `positives` are what is trained on, in place of the facts of `kb`; bodies look at `kb` all the same.
+        `positives` are the facts to train on instead of those of `kb`; bodies use `kb` in any case.
         """
         self.kb, self.config = kb, config
         self.positives = kb.facts if positives is None else positives
         self.given = negatives if negatives is not None else Facts.empty()
-        # What is known of other scene graphs is in the facts' context, not in this base: no body could hold there.
+        # Facts about other scene graphs are in their context, not in this base, so no body could hold for them.
         self.valid = valid if valid is not None and valid.context is None else Facts.empty()
         self.held: dict[int, Longs] = {}  # keys of the validation queries of each target
         self._kinds: Longs | None = None
 
     def queries(self, target: int) -> tuple[Queries, Queries]:
-        """Return (training, validation) queries. Without validation facts of its own a tenth of them is held out."""
+        """Return (training, validation) queries of `target`. Without validation facts, a tenth of them is held out."""
         random = np.random.default_rng((self.config.seed, 1, target))
         valid, most = self.valid.of(target), self.config.positives
         train = self._drawn(target, self.positives.of(target), most, random)
@@ -83,7 +83,7 @@ class Sampler:
         if len(valid):
             checked = self._drawn(target, valid, most, random)
         elif held < 10:
-            checked = train  # too few to spare any
+            checked = train  # too few to hold out any
         else:
             spared = self._spared(train, held)
             train, checked = train[~spared], train[spared]
@@ -91,16 +91,13 @@ class Sampler:
         return train, checked
 
     def fresh(self, target: int, round: int, positives: int) -> Queries:
-        """Draw training queries of a later `round`, with at most so many facts, `positives`.
-
-        None is a validation query.
-        """
+        """Draw training queries of a later `round`, with at most `positives` facts and no validation query."""
         random = np.random.default_rng((self.config.seed, 1, target, round))
         drawn = self._drawn(target, self.positives.of(target), positives, random)
         return drawn[np.flatnonzero(~np.isin(self._keys(drawn.x, drawn.y), self.held[target]))]
 
     def has_more(self, target: int) -> bool:
-        """Return whether another round can bring queries that the first one had not."""
+        """Return whether another round can draw queries that the first one did not have."""
         facts, wanted = len(self.positives.of(target)), self.config.negatives
         if facts > self.config.positives:
             return True
@@ -110,8 +107,8 @@ class Sampler:
         return not is_unary or int(np.count_nonzero(self.kb.domain)) - facts > wanted * facts
 
     def _drawn(self, target: int, facts: Facts, most: int, random: np.random.Generator) -> Queries:
-        """At most so many of the facts, and as many negatives for each as the config says, in random order."""
-        visible = self._keys(*_columns(self.kb.facts.of(target)))  # facts that a query of theirs must not see
+        """Return at most `most` facts and their negatives, in random order."""
+        visible = self._keys(*_columns(self.kb.facts.of(target)))  # facts to hide from their own queries
         others = (self._keys(*_columns(some.of(target))) for some in (self.valid, self.positives))
         true = np.unique(np.concatenate((visible, *others)))
         x, y = _columns(facts)
@@ -130,7 +127,7 @@ class Sampler:
             false_x, false_y = self._binary_negatives(x, y, facts, wanted, random)
         keep = ~np.isin(self._keys(false_x, false_y), true)
         if self.kb.graph_of is not None and not unary:
-            keep &= self.kb.graph_of[false_x] == self.kb.graph_of[false_y]  # no head tuple crosses graphs
+            keep &= self.kb.graph_of[false_x] == self.kb.graph_of[false_y]  # a head tuple is in one graph
         false_x, false_y = false_x[keep][:wanted], false_y[keep][:wanted]
         all_x, all_y = np.concatenate([x, false_x]), np.concatenate([y, false_y])
         label = np.concatenate([weight, np.zeros(len(false_x), np.float32)])
@@ -139,9 +136,9 @@ class Sampler:
         return Queries(all_x, all_y, label, hide)[order]
 
     def _spared(self, queries: Queries, count: int) -> Mask:
-        """Which queries are held out, facts and others by their shares.
+        """Return which queries are held out, facts and negatives in proportion.
 
-        The first fact of a kind is held out last: no other one may teach what it does.
+        The first fact of a kind is held out last: no other one may teach the same.
         """
         true, false = (np.flatnonzero((queries.label > 0) == wanted) for wanted in (True, False))
         is_first = turns(self._kinds_of(queries.x[true], queries.y[true])) == 0
@@ -152,9 +149,9 @@ class Sampler:
         return spared
 
     def _some(self, x: Longs, y: Longs, most: int, random: np.random.Generator) -> Longs:
-        """Rows of the facts that are drawn: most of them any, some kind by kind.
+        """Return the rows of the drawn facts: most at random, a share round-robin over kinds.
 
-        `zero` is one of a thousand even numbers, and the only one that needs a rule of its own.
+        `zero` is one of a thousand even numbers, and the only one that needs its own rule.
         """
         order = random.permutation(len(x))
         any_of, rest = np.split(order, [most - int(EVERY_KIND * most)])
@@ -162,7 +159,7 @@ class Sampler:
         return np.sort(np.concatenate([any_of, rest[np.argsort(turn, kind="stable")[: most - len(any_of)]]]))
 
     def _kinds_of(self, x: Longs, y: Longs) -> Longs:
-        """A number for each query: the same where the same steps lead from its entities."""
+        """Return a number for each query, equal if the same steps lead from its entities."""
         if self._kinds is None:
             self._kinds = entity_kinds(self.kb)
         return self._kinds[x] * 31 + np.where(y == NO_ENTITY, 0, self._kinds[y])
@@ -186,7 +183,7 @@ class Sampler:
     def _near_negatives(
         self, x: Longs, y: Longs, facts: Facts, wanted: int, random: np.random.Generator
     ) -> tuple[Longs, Longs]:
-        """By thirds: where a random walk from x ends, another object of the target, another subject of it."""
+        """Return negatives in thirds: the end of a random walk from x, another object, or another subject."""
         rows = random.integers(0, len(x), wanted)
         kind = np.arange(wanted) % 3
         walked = self._walk(x[rows], random)
@@ -210,9 +207,9 @@ class Sampler:
 
 
 def entity_kinds(kb: KnowledgeBase) -> Longs:
-    """Return a number for each entity: the same for two where the same steps lead from both."""
+    """Return a number for each entity of `kb`, equal if the same steps lead from two entities."""
     graph = Graph.of(kb)
-    number = np.random.default_rng(0).integers(0, 2**62, kb.num_codes)  # of a set of steps: the sum of theirs
+    number = np.random.default_rng(0).integers(0, 2**62, kb.num_codes)  # a set of steps is hashed to their sum
     kind = np.zeros(kb.num_entities, np.int64)
     np.add.at(kind, graph.span_node, number[graph.span_code])
     owner = np.repeat(np.arange(kb.num_entities), np.diff(graph.unary_pointer))
@@ -221,7 +218,7 @@ def entity_kinds(kb: KnowledgeBase) -> Longs:
 
 
 def turns(kind: Longs) -> Longs:
-    """Return for each row how many rows of its `kind` stand before it.
+    """Return for each row the number of earlier rows of its `kind`.
 
     >>> turns(np.array([7, 5, 7, 7, 5])).tolist()
     [0, 0, 1, 2, 1]
@@ -238,15 +235,12 @@ def _columns(facts: Facts) -> tuple[Longs, Longs]:
 
 
 def blocks(queries: list[Queries], batch: int | None = None) -> list[Queries]:
-    """The queries of G targets as blocks of at most `batch` queries each; where a target has fewer they are padded.
-
-    Without `batch` they are one block.
-    """
-    longest = max((len(mine) for mine in queries), default=0)
+    """Return the `queries` of G targets as blocks of at most `batch` queries each, padded; None: as one block."""
+    longest = max((len(own) for own in queries), default=0)
     count = max(1, -(-longest // batch)) if batch else 1
     result = []
     for first in range(count):
-        parts = [mine[first::count] for mine in queries]
+        parts = [own[first::count] for own in queries]
         width = -(-max(1, *map(len, parts)) // ALIGNED) * ALIGNED
 
         def grid(column: str, empty: int, parts: list[Queries] = parts, width: int = width) -> np.ndarray:

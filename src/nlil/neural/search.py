@@ -1,7 +1,7 @@
 """The neural search: rules for every target from trained attentions, with exact statistics.
 
-Targets are independent. On a GPU all of them are one stack; on a CPU groups of a few are trained in parallel,
-each with one thread, so that the number of threads changes nothing.
+Targets are independent. On a GPU they are one stack; on a CPU small groups are trained in parallel, each with one
+thread, so that the number of threads does not change the result.
 
 `trainer` trains the stack of a group.
 """
@@ -39,33 +39,33 @@ from .training import COLUMNS, Block, Trainer
 from .vocabulary import Hints, Surroundings, common_shape, is_linked, warm_start
 
 CPU_GROUP, GPU_GROUP = 4, 256
-"""Targets that are trained as one stack."""
+"""Targets per stack."""
 READINGS = tuple(part / 10 for part in range(1, 11))
-"""Parts of the epochs after which rules are read: attentions that have not settled yet propose more of them, ..."""
+"""Shares of the epochs after which rules are read: attentions that have not converged propose more rules."""
 BEAMS = (0.3, 0.6, 1.0)
-"""... and after which the most probable rules are read, which takes longer."""
+"""Shares of the epochs after which the most probable rules are read, which takes longer."""
 BEAM_RESTARTS = 16
-"""Restarts of a target whose most probable rules are read: those with the least loss."""
+"""Restarts per target whose most probable rules are read: those with the least loss."""
 MOST_PAIRS = 4_000_000
-"""Pairs of entities over which a binary rule may range freely, such as a negation; on larger bases X leads to Y."""
+"""With at most this many pairs of entities, a binary rule may hold for pairs that X does not lead to, as a negation."""
 SAVE_SECONDS = 10.0
-"""From one checkpoint of a group to the next, at least."""
+"""Least time between two checkpoints of a group."""
 SAVED_PER_SECOND = 50e6
-"""Bytes; a careful guess."""
+"""Bytes written per second, a conservative estimate."""
 
 
 class Store(Protocol):
-    """Where unfinished work is kept; `learning.Checkpoint` is one."""
+    """Storage for unfinished work, such as `learning.Checkpoint`."""
 
     def load(self, key: str) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
-        """Return the arrays and values kept under `key`; None where there are none."""
+        """Return the arrays and values stored under `key`, or None."""
 
     def save(self, key: str, arrays: Mapping[str, np.ndarray], values: Mapping[str, Any]) -> None:
-        """Keep `arrays` and `values`, which are JSON values, under `key`."""
+        """Store `arrays` and the JSON values `values` under `key`."""
 
 
 Trained = tuple[dict[str, np.ndarray], list[dict[str, Any]]]
-"""The attentions and the history of one group, as `Training` has them."""
+"""The attentions and the history of one group, in the form of `Training`."""
 
 
 def train_targets(
@@ -81,20 +81,20 @@ def train_targets(
     hints: Hints | None = None,
     positives: Facts | None = None,
 ) -> Training:
-    """Train for the target predicate ids and read what the attentions say; nothing is counted yet.
+    """Train for the targets and read rules from the attentions; rules are not counted yet.
 
     Args:
         kb: the training facts.
         targets: predicates to find rules for.
         config: the settings; `device` is cpu or cuda.
-        allowed: predicates of bodies; default: all.
-        negatives: given ones, instead of drawn ones.
-        valid: validation facts; without them a tenth of the queries is held out.
-        progress: told how far training and counting are.
+        allowed: predicates that bodies may use; default: all.
+        negatives: given negatives, instead of drawn ones.
+        valid: validation facts; without them, a tenth of the queries is held out.
+        progress: receives reports of progress.
         stop: ends the search early.
-        store: where unfinished work is kept, and found.
-        hints: predicates that are used first.
-        positives: facts that are trained on, in place of those of kb.
+        store: stores unfinished work.
+        hints: weights of step codes that are tried first.
+        positives: facts to train on, instead of those of kb.
     """
     stop = stop or Stop()
     with one_torch_thread():
@@ -113,13 +113,13 @@ def train_targets(
 
 @dataclass(frozen=True)
 class Training:
-    """Trained targets, with the rules that were read from their attentions.
+    """Trained targets, with the rules read from their attentions.
 
     Attributes:
         groups: targets that were trained together.
-        attentions: of the best restart of each target, by names such as `uncle/2|operators`.
-        history: of the same restarts, by epoch.
-        negatives: given false facts; None: none.
+        attentions: those of the best restart of each target, by names such as `uncle/2|operators`.
+        history: the records of the same restarts, by epoch.
+        negatives: given negatives, or None.
     """
 
     kb: KnowledgeBase
@@ -129,13 +129,13 @@ class Training:
     negatives: Facts | None = None
 
     def rules(self, config: LearnerConfig, progress: Progress = silent, stop: Stop | None = None) -> RuleSet:
-        """Return rules with statistics, as `config` says.
+        """Return rules with statistics.
 
-        With `select` these are the best that can be made of what all restarts read, else those of the best restart as
-        they were read. Of a unary target, the best single explanation is the first of its rules. One training may be
-        read in more than one way; what no restart was read for (`select` off while training) cannot be selected from.
+        If `config` has `select`, these are the best rules made from the candidates of all restarts; otherwise they are
+        those of the best restart, as read. The first rule of a unary target is its best single explanation. Rules of
+        one training may be read with different settings, but without `select` in training there are no candidates.
         """
-        most = config.beam + config.extract_samples  # the largest choices come first, then what is less probable
+        most = config.beam + config.extract_samples  # the most probable rules come first
         targets = [
             (space, list(group.found[g]) if config.select else list(group.best[g])[:most])
             for group in self.groups
@@ -149,7 +149,7 @@ class Training:
 def _groups(
     kb: KnowledgeBase, targets: Sequence[int], config: LearnerConfig, surroundings: Surroundings
 ) -> list[Group]:
-    """Targets of one arity side by side; those without anything to make a rule of are left out."""
+    """Group targets of one arity; targets without a vocabulary are left out."""
     graph = attention_graph(kb, config.device)
     longest = longest_chain(kb)
     size = CPU_GROUP if config.device == "cpu" else GPU_GROUP
@@ -177,9 +177,9 @@ class Group:
     config: LearnerConfig
     hints: Hints = field(default_factory=dict)
     longest: int = ANY_LENGTH  # body atoms of the longest chain that can be counted
-    found: list[dict[Candidate, None]] = field(init=False)  # of each target, in the order in which they were read
-    best: list[dict[Candidate, None]] = field(init=False)  # of its best restart at the end, as they were read
-    read_chains: list[set[Chain]] = field(init=False)  # chains whose candidates are found already
+    found: list[dict[Candidate, None]] = field(init=False)  # for each target, in the order of reading
+    best: list[dict[Candidate, None]] = field(init=False)  # those of its best restart at the end, as read
+    read_chains: list[set[Chain]] = field(init=False)  # chains that were already read
 
     def __post_init__(self) -> None:
         config = self.config
@@ -196,13 +196,13 @@ class Group:
 
     @property
     def names(self) -> list[str]:
-        """Of the targets."""
+        """The names of the targets."""
         return [str(self.kb.predicates[space.target]) for space in self.spaces]
 
     # training -------------------------------------------------------------------------------------
 
     def prepare(self, sampler: Sampler) -> Trainer:
-        """Make queries, by `sampler`, plans and freshly drawn generators."""
+        """Make queries with `sampler`, plans, and new generators."""
         config, device = self.config, self.graph.pointer.device
         drawn = [sampler.queries(space.target) for space in self.spaces]
         masks = Masks.of(self.spaces, self.shape, config.restarts, device)
@@ -243,7 +243,7 @@ class Group:
     # reading rules ----------------------------------------------------------------------------------
 
     def read_best(self, trainer: Trainer) -> None:
-        """Take what the best restart says now, each rule whole and as it was read."""
+        """Read the rules of the best restart, without simplifying or splitting them."""
         kb, config, large = self.kb, self.config, self.large
         members = self._best_members(trainer)
         with torch.no_grad():
@@ -266,12 +266,12 @@ class Group:
                 self.best[g] |= dict.fromkeys(usable_chain(kb, space.target, chain, large, parts=False))
 
     def read(self, trainer: Trainer) -> None:
-        """Add what the attentions say now: the largest choices, the most probable rules, some at random."""
+        """Add rules from the current attentions: the largest choices, the most probable rules, random samples."""
         config, large = self.config, self.large
         wide = config.beam > 1 and (trainer.epoch in self.beams or trainer.done)
-        # Of each target the restarts whose most probable rules are read.
+        # The restarts of each target whose most probable rules are read.
         promising = np.sort(trainer.order()[:, :BEAM_RESTARTS], 1) if wide else np.zeros((len(self.spaces), 0), int)
-        members = [g * config.restarts + restart for g, mine in enumerate(promising.tolist()) for restart in mine]
+        members = [g * config.restarts + restart for g, chosen in enumerate(promising.tolist()) for restart in chosen]
         chains: dict[int, dict[Chain, float]] = {}
         with torch.no_grad():
             attentions = trainer.stack.attentions(trainer.temperature(trainer.epoch))
@@ -296,16 +296,16 @@ class Group:
         self.found[g] |= {as_codes(self.kb, rule): None for rule in usable(rules, self.large)}
 
     def _add_chains(self, g: int, chains: Iterable[Chain]) -> None:
-        """Restarts and readings propose mostly the same chains; each is looked at once."""
+        """Add chains; restarts and readings propose mostly the same ones, and each is processed once."""
         for chain in chains:
             if chain not in self.read_chains[g]:
                 self.read_chains[g].add(chain)
                 self.found[g] |= dict.fromkeys(usable_chain(self.kb, self.spaces[g].target, chain, self.large))
 
-    # what comes of it -------------------------------------------------------------------------------
+    # results -------------------------------------------------------------------------------
 
     def results(self, trainer: Trainer) -> Trained:
-        """Of the best restart of each target: the attentions, by names such as `uncle/2|operators`, and its epochs."""
+        """Return attentions, by names such as `uncle/2|operators`, and history of the best restart of each target."""
         with torch.no_grad():
             tensors = trainer.stack.attentions(trainer.temperature(trainer.epoch)).tensors()
         arrays: dict[str, np.ndarray] = {}
@@ -319,8 +319,10 @@ class Group:
         return arrays, history
 
     def _best_members(self, trainer: Trainer) -> list[int]:
-        """Of each target the restart with the least loss whose largest choices make a rule at all: one that negates its
-        own head fits a step ahead, and derives nothing."""
+        """Return for each target the restart with the least loss whose largest choices make a valid rule.
+
+        A rule that negates its own head may have a small one-step loss, but derives nothing.
+        """
         with torch.no_grad():
             attentions = trainer.stack.attentions(trainer.temperature(trainer.epoch)).map(lambda t: t.cpu())
         ranked, best = trainer.order(), []
@@ -332,17 +334,17 @@ class Group:
         return best
 
     def note(self, trainer: Trainer) -> str:
-        """A line for the progress: the loss and a rule."""
+        """Return a line for the progress: the loss and a rule."""
         loss = f"loss {float(np.nanmean(trainer.history[-1].loss)):.3f}" if trainer.history else ""
         first = [as_rule(self.kb, s.target, next(iter(said))) for s, said in zip(self.spaces, self.found) if said]
         return "  ".join([loss, *map(str, first[:1])])
 
     def state(self) -> dict[str, Texts]:
-        """The candidates as JSON values, for a checkpoint: rules as texts, chains as codes."""
+        """Return the candidates as JSON values, for a checkpoint: rules as text, chains as codes."""
         return {"found": _texts(self.found), "best": _texts(self.best)}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Take over what `state` gave."""
+        """Restore the `state`."""
         self.found, self.best = _candidates(state["found"]), _candidates(state["best"])
         self.read_chains = [set() for _ in self.found]
 
@@ -359,9 +361,9 @@ def _candidates(texts: Texts) -> list[dict[Candidate, None]]:
 
 
 def _train(group: Group, sampler: Sampler, progress: Progress, stop: Stop, store: Store | None, key: str) -> Trained:
-    """Attentions and history of the group, whose candidates are then in `group.found`.
+    """Return the attentions and the history of the group; its candidates are then in `group.found`.
 
-    What is kept of a finished group is just that; of one under way, the state of its trainer.
+    The checkpoint of a finished group has just these; that of an unfinished one, the state of its trainer.
     """
     config = group.config
     saved = None if store is None else store.load(key)
@@ -375,7 +377,7 @@ def _train(group: Group, sampler: Sampler, progress: Progress, stop: Stop, store
     first, *more = group.names
     stage = f"train {first} and {len(more)} more" if more else f"train {first}"
     size = 3 * sum(p.numel() * p.element_size() for p in trainer.stack.parameters())
-    # A large state is saved less often, so that at most a twentieth of the time goes into it.
+    # A large state is saved less often, so that saving takes at most a twentieth of the time.
     pause = max(SAVE_SECONDS, 20 * size / SAVED_PER_SECOND)
     next_save = monotonic() + pause
 
@@ -399,9 +401,9 @@ def _train(group: Group, sampler: Sampler, progress: Progress, stop: Stop, store
     trainer.run(each, stop)
     attentions, history = group.results(trainer)
     if not trainer.done:
-        save()  # before rules are read that a run which is not stopped would not have read
+        save()  # before reading rules that an uninterrupted run would not read
         if config.select:
-            group.read(trainer)  # stopped early: what there is
+            group.read(trainer)  # stopped early
         group.read_best(trainer)
     elif store is not None:
         store.save(key, attentions, {"history": history, **group.state()})

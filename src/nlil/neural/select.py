@@ -1,7 +1,7 @@
-"""Exact statistics of the candidates of every target: chains by the compiled loops of the counting search, other rules
-by the engine; which of them are kept, and in which order they are preferred.
+"""Exact statistics of the candidates of every target, and the selection of the best.
 
-`scored` is a rule with its statistics; `negatives` are given false facts, None: none.
+Chains are counted by the compiled loops of the counting search, other rules by the tensor evaluator. `scored` is a rule
+with its statistics; `negatives` are given negatives, or None.
 """
 
 from __future__ import annotations
@@ -35,30 +35,30 @@ from .candidates import Candidate, Codes, as_candidate, as_rule, removals, short
 from .refine import LEAST_GAIN, Parts, Refiner
 
 MOST_PATHS = 3e10
-"""A chain of n steps is counted exactly only where the graph has at most so many paths of n steps."""
+"""Chains of n steps are counted only if the graph has at most this many paths of n steps."""
 MOST_STEPS = 8
-"""Steps of the longest chain that is counted, however few paths there are."""
+"""Limit of the steps of a chain, however few paths there are."""
 LONG_STEPS = 3
-"""From this length on a quarter of the bodies of a target is counted: each walks many paths."""
+"""From this length on, a quarter of the bodies of a target is counted: each walks many paths."""
 MOST_JOINED = 3
-"""Parts that are joined to a rule after training, at most, ..."""
+"""Limit of the parts that are joined to a rule after training."""
 MOST_OTHERS = 60
-"""... of so many statements of other rules."""
+"""Limit of the statements of other rules that are tried for this."""
 MOST_PRUNED = 5
-"""Best rules of a target from which superfluous parts are taken."""
+"""The best rules of a target that are pruned."""
 MOST_FIXPOINTS = 20
-"""Recursive rules of a target whose least fixpoint is computed, ..."""
+"""Recursive rules of a target whose least fixpoint is computed."""
 MOST_DERIVED = 1_000_000
-"""... each of at most so many facts."""
+"""Limit of the facts of such a fixpoint."""
 MOST_RECURSIVE = 3
-"""Recursive rules to which base cases are joined, ..."""
+"""Recursive rules to which base cases are joined."""
 BASE_CONFIDENCE = 0.95
-"""... if these hold with this confidence."""
+"""Least confidence of a base case."""
 
 
 WALK_SHARE = 8
-"""The engine plans its walks with an eighth of the memory: what attentions propose may be long and cyclic, and a row of
-such a walk takes several times what the engine reckons; answers that are kept come on top."""
+"""The evaluator plans its walks with an eighth of the memory: extracted rules may be long and cyclic, and a row of such
+a walk takes several times its estimate; cached answers come in addition."""
 
 
 def count_candidates(
@@ -70,15 +70,15 @@ def count_candidates(
     progress: Progress,
     stop: Stop,
 ) -> RuleSet:
-    """The rules worth keeping; of a unary target, the best single explanation is the first of its rules.
+    """Return the selected rules; the first rule of a unary target is its best single explanation.
 
     Args:
         kb: the training facts.
         proposed: the candidates of each target.
-        parts: what refined rules of a target may be made of; without them nothing is refined.
-        config: how many candidates are counted, and which of them are kept.
-        negatives: given ones, against which rules are then counted: by the engine, chains too.
-        progress: told which rules are counted.
+        parts: the parts of new statements for each target; rules of other targets are not refined.
+        config: how many candidates are counted, and which are kept.
+        negatives: given negatives; all rules, chains too, are then counted against them by the evaluator.
+        progress: receives reports of progress.
         stop: ends the work early.
     """
     longest = longest_chain(kb)
@@ -97,11 +97,11 @@ def count_candidates(
             break
         scored = judge.scored(rules[: config.neural_candidates])
         if config.select:
-            mine = select(judge, scored, config.min_support, config.min_confidence, parts.get(target))
+            selected = select(judge, scored, config.min_support, config.min_confidence, parts.get(target))
         else:
-            mine = _supported(scored, config.min_support, config.min_confidence)
-        progress("exact statistics", done, len(others), str(mine[0].rule) if mine else "")
-        kept += mine
+            selected = _supported(scored, config.min_support, config.min_confidence)
+        progress("exact statistics", done, len(others), str(selected[0].rule) if selected else "")
+        kept += selected
     return RuleSet.join([count_chains(kb, chains, config, progress, stop), RuleSet.of(kb, kept)])
 
 
@@ -109,7 +109,7 @@ def count_candidates(
 
 
 def longest_chain(kb: KnowledgeBase) -> int:
-    """Return the most steps of a chain that can be counted on this base."""
+    """Return the greatest number of steps of a chain that can be counted on this base."""
     graph = Graph.of(kb.crisp)
     paths: np.ndarray = np.ones(kb.num_entities)
     node = graph.node
@@ -123,23 +123,23 @@ def longest_chain(kb: KnowledgeBase) -> int:
 def count_chains(
     kb: KnowledgeBase, proposed: Mapping[int, Sequence[Codes]], config: LearnerConfig, progress: Progress, stop: Stop
 ) -> RuleSet:
-    """Count exact statistics of the `proposed` bodies, by target, for every target that they serve.
+    """Count exact statistics of the `proposed` bodies, by target, for every target that they support.
 
-    Of more than `neural_candidates` bodies of a target those with the best estimate, on sampled starts, are counted.
+    If a target has more than `neural_candidates` bodies, those with the best estimate on sampled starts are counted.
     """
     targets = np.array(sorted(proposed), np.int32)
     settings = CountOptions(min_support=config.min_support, min_confidence=config.min_confidence)
     task = Task.of(kb.crisp, Graph.of(kb.crisp), targets, settings, progress)
     parts = [RuleSet.empty(kb)]
     for length in sorted({len(body) for bodies in proposed.values() for body in bodies}):
-        mine = [[body for body in proposed[t] if len(body) == length] for t in targets.tolist()]
-        bodies = sorted({body for found in mine for body in found})
+        own = [[body for body in proposed[t] if len(body) == length] for t in targets.tolist()]
+        bodies = sorted({body for found in own for body in found})
         steps = np.array(bodies, np.int32)
         pool = workers(partial(ChainCounter, task, length), config.threads, config.memory)
         most = config.neural_candidates if length < LONG_STEPS else max(1, config.neural_candidates // 4)
-        if max(map(len, mine)) > most:
+        if max(map(len, own)) > most:
             row = {body: i for i, body in enumerate(bodies)}
-            rows = [np.array([row[body] for body in found], np.int64) for found in mine]
+            rows = [np.array([row[body] for body in found], np.int64) for found in own]
             told = estimates(pool, task, steps, f"estimate chains of length {length}", stop)
             guessed = np.zeros((len(steps), len(targets)), np.float32)
             guessed[told.body, told.target] = told.confidence
@@ -155,10 +155,10 @@ def count_chains(
 
 
 def _promising(guessed: Floats, rows: list[Longs], most: int) -> Longs:
-    """The bodies that are, for some target, among the `most` of its own rows with the best estimate."""
+    """Return the bodies among the `most` rows with the best estimate of at least one target."""
     best = []
-    for position, mine in enumerate(rows):
-        best.append(mine[np.argsort(-guessed[mine, position], kind="stable")[:most]])
+    for position, own in enumerate(rows):
+        best.append(own[np.argsort(-guessed[own, position], kind="stable")[:most]])
     return np.unique(np.concatenate(best))
 
 
@@ -171,7 +171,7 @@ def f1(stats: RuleStats) -> float:
 
 
 def _explains(scored: ScoredRule) -> tuple[float, int, str]:
-    """Order of preference: by F1, then the shorter rule."""
+    """Return the sort key of preference: by F1, then the shorter rule."""
     return (-f1(scored.stats), scored.rule.length, str(scored.rule))
 
 
@@ -182,17 +182,16 @@ class Judge:
     """
 
     def __init__(self, evaluator: Evaluator, negatives: Facts | None = None, min_confidence: float = 0.0) -> None:
-        """`min_confidence`: a rule with so many answers that it cannot reach this need not be counted to the end."""
+        """Stop counting a rule when its number of answers rules out `min_confidence`."""
         self.kb = evaluator.kb
         self.counts = BatchStatistics(evaluator, negatives)
         self.min_confidence = max(min_confidence, 1e-9)
         self.known: dict[Rule, ScoredRule | None] = {}
 
     def score(self, rule: Rule | None) -> ScoredRule | None:
-        """Return the rule with its statistics; None for no rule.
+        """Return the `rule` with its statistics; None for None.
 
-        None also for one of which a single query outgrows the memory budget, and for one that holds for far too many
-        tuples.
+        Also None if a single query exceeds the memory budget, or if the rule holds for far too many tuples.
         """
         if rule is not None and rule not in self.known:
             size = int(self.kb.crisp.predicate_counts[self.kb.predicate_id(rule.target)])
@@ -204,11 +203,11 @@ class Judge:
         return None if rule is None else self.known[rule]
 
     def scored(self, rules: Iterable[Rule | None]) -> list[ScoredRule]:
-        """Return those of `rules` that are rules and have statistics, with them."""
+        """Return those of `rules` that have statistics, with these."""
         return [scored for scored in map(self.score, rules) if scored is not None]
 
     def pruned(self, scored: ScoredRule) -> ScoredRule:
-        """Leave out arguments as long as F1 does not fall: what a rule does not need, it does not say."""
+        """Remove arguments as long as F1 does not fall."""
         while True:
             head, body = scored.rule.head, scored.rule.body
             options = (self.score(as_candidate(Rule(head, formula))) for formula in shorter(body))
@@ -221,8 +220,7 @@ class Judge:
     def dead_parts(self, scored: ScoredRule) -> list[tuple[Formula, ScoredRule]]:
         """Find the arguments of connectives that change no count of a rule, each with the rule without it.
 
-        Without an argument a rule holds for more tuples, or for fewer, and not for other ones: where no count changes,
-        it holds for the same.
+        Without an argument, a rule holds for a superset or a subset of its tuples, so equal counts mean equal tuples.
         """
         found, stats = [], scored.stats
         for part, rest in removals(scored.rule.body):
@@ -233,15 +231,15 @@ class Judge:
         return found
 
     def without_dead_parts(self, scored: ScoredRule) -> ScoredRule:
-        """Leave out what changes no count, one part after the other."""
+        """Remove parts that change no count, one by one."""
         if is_recursive([scored.rule], scored.rule.target):
-            return scored  # a base case may change no count of one step, and yet all that is derived
+            return scored  # a base case may change no one-step count, but everything that is derived
         while dead := self.dead_parts(scored):
             scored = min((rest for _, rest in dead), key=_explains)
         return scored
 
     def extended(self, scored: ScoredRule, others: Sequence[ScoredRule]) -> ScoredRule:
-        """Join what `others` say, by and or by or, as long as F1 rises clearly: restarts each find a part."""
+        """Join bodies of `others`, by and or by or, while F1 clearly rises: each restart finds a part of a rule."""
         for _ in range(MOST_JOINED):
             head, body = scored.rule.head, scored.rule.body
             joined = [Rule(head, kind(body, other.rule.body)) for other in others for kind in (And, Or)]
@@ -256,11 +254,10 @@ class Judge:
 def select(
     judge: Judge, scored: list[ScoredRule], min_support: int, min_confidence: float, parts: Parts | None = None
 ) -> list[ScoredRule]:
-    """Return the rules of one target worth keeping, the best single explanation first, then by confidence.
+    """Return the selected rules of one target, the best single explanation first, then by confidence.
 
-    A recursive rule explains as much as its least fixpoint derives when no fact of the target is given. With `parts` to
-    make new statements of, the best rules are changed as long as that makes them better. `judge` counts; rules below
-    `min_support` or `min_confidence` go.
+    A recursive rule explains what its least fixpoint derives when no fact of the target is given. With `parts` for new
+    statements, the best rules are refined. `judge` counts; rules below `min_support` or `min_confidence` are dropped.
     """
     by_f1 = sorted(scored, key=_explains)
     lean = [judge.pruned(rule) for rule in by_f1[:MOST_PRUNED]]
@@ -275,9 +272,9 @@ def select(
     good += _with_base_cases(judge, sorted(good, key=_explains))
     best = _best(judge.kb, sorted(good, key=_explains))
     if best.stats.support == best.stats.body_size == best.stats.head_size:
-        return [judge.without_dead_parts(best)]  # explains all facts and nothing else: no other rule can add to it
+        return [judge.without_dead_parts(best)]  # perfect: no other rule can add to it
     rest = sorted((s for s in good if s.rule != best.rule), key=lambda s: (-s.stats.smoothed, s.rule.length))
-    # A longer rule with the same counts says the same of the data.
+    # A longer rule with the same counts is equivalent on this data.
     kept: dict[tuple[int, int], ScoredRule] = {}
     for s in (best, *rest):
         kept.setdefault((s.stats.support, s.stats.body_size), s)
@@ -289,7 +286,7 @@ def _supported(scored: Iterable[ScoredRule], min_support: int, min_confidence: f
 
 
 def _refined(judge: Judge, best: list[ScoredRule], parts: Parts) -> list[ScoredRule]:
-    """Small changes of the best rules, where their truth at every tuple fits into memory."""
+    """Refine the best rules, if their truth for every tuple fits into memory."""
     if max(f1(s.stats) for s in best) == 1:
         return []
     table = TruthTable(judge.counts, best[0].rule)
@@ -300,8 +297,10 @@ def _refined(judge: Judge, best: list[ScoredRule], parts: Parts) -> list[ScoredR
 
 
 def _with_base_cases(judge: Judge, by_f1: list[ScoredRule]) -> list[ScoredRule]:
-    """Recursive rules for a unary target, joined with what they may begin from: `zero(X)` has one fact among many,
-    so training hardly ever sees it, but nothing is derived without it."""
+    """Join recursive rules of a unary target with base cases.
+
+    `zero(X)` covers one fact of many, so training hardly ever finds it, but nothing is derived without it.
+    """
     kb, head, target = judge.kb, by_f1[0].rule.head, by_f1[0].rule.target
     recursive = [s for s in by_f1 if is_recursive([s.rule], target)][:MOST_RECURSIVE]
     if target.arity != 1 or not recursive or by_f1[0] not in recursive:
@@ -318,7 +317,7 @@ def _with_base_cases(judge: Judge, by_f1: list[ScoredRule]) -> list[ScoredRule]:
 
 
 def _best(kb: KnowledgeBase, by_f1: list[ScoredRule]) -> ScoredRule:
-    """The first, unless it is recursive and another derives more from nothing."""
+    """Return the first rule, unless it is recursive and another rule derives more without target facts."""
     if not is_recursive([by_f1[0].rule], by_f1[0].rule.target):
         return by_f1[0]
 
@@ -328,6 +327,6 @@ def _best(kb: KnowledgeBase, by_f1: list[ScoredRule]) -> ScoredRule:
         try:
             return f1(fixpoint_stats(kb, [scored.rule], scored.rule.target, max_facts=MOST_DERIVED))
         except (RuleError, LimitError):
-            return 0.0  # negation through itself, or more than can be derived
+            return 0.0  # negation through recursion, or too many derived facts
 
     return max(by_f1[:MOST_FIXPOINTS], key=derives)

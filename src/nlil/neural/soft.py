@@ -23,22 +23,21 @@ Squash = Callable[[Tensor], Tensor]
 
 
 def clamp(count: Tensor) -> Tensor:
-    """min(1, count): 0 and 1 stay what they are, so one-hot attentions give the exact value."""
+    """Return min(1, count): 0 and 1 are unchanged, so one-hot attentions give the exact value."""
     return count.clamp(max=1.0)
 
 
 def sigmoid(count: Tensor) -> Tensor:
-    """Squash a `count` as the paper does, by sigma: no path is .5."""
+    """Squash a `count` by the sigmoid, as in the paper: no path gives .5."""
     return torch.sigmoid(count)
 
 
 @dataclass(frozen=True)
 class Lifted:
-    """clamp, after each statement is divided by its largest value over the queries of the block (if below 1).
+    """The clamp, after each statement is divided by its largest value over the queries of the block (if below 1).
 
-    Spread attentions make every statement small, so that its negation is near 1 everywhere and drowns it.
-    The factor is no function of the parameters for the gradient; values below `floor` count as `floor`, so that
-    with floor = 1 this is the clamp itself.
+    Near-uniform attentions make every statement small, so that its negation, near 1 everywhere, dominates. The divisor
+    is a constant for the gradient, and at least `floor`; with floor = 1 this is the clamp itself.
     """
 
     floor: float
@@ -82,7 +81,7 @@ def statement_counts(plan: Plan, attentions: Attentions) -> Tensor:
         value = value.repeat(1, 1, shape.instances)
 
     def argument(attention: Tensor, pairs: Products) -> Tensor:
-        """(pairs, I * R): the value of each pair's row, its slots as the attention of its start weighs them."""
+        """Return (pairs, I * R): the value of each pair's row, with slots weighted by the attention of its start."""
         split = attention.reshape(plan.targets, restarts, shape.instances, shape.predicates, shape.starts, shape.slots)
         table = split.permute(0, 3, 4, 5, 2, 1).reshape(-1, shape.slots, shape.instances * restarts)
         return multiply_add(value, table, pairs)

@@ -1,4 +1,4 @@
-"""The space of rules of one target, and the attentions over it: six families of distributions that stand for a rule.
+"""The space of rules of one target, and the attentions over it: six families of distributions that define a rule.
 
     S_phi      operator of each step           H heads x T steps x O operators
     S_psi      left argument of a statement    for each statement: N starts x P slots
@@ -48,7 +48,7 @@ class Start:
     Attributes:
         kind: which of the four.
         id: predicate of a UNARY start, entity of a CONSTANT.
-        walks: paths lead on from it; otherwise it is an argument only as it stands.
+        walks: whether paths may start from it; otherwise it can only be an argument itself.
     """
 
     kind: Kind
@@ -83,7 +83,7 @@ class Shape:
         predicates: K, the predicates that statements are made of.
         starts: N.
         steps: T.
-        heads: H; 1 is the paper to the letter.
+        heads: H; 1 in the paper.
         instances: I, statements of each predicate; 1 in the paper.
         widths: C of each level; L = len(widths).
     """
@@ -103,17 +103,17 @@ class Shape:
 
     @property
     def statements(self) -> int:
-        """How many statements a member has."""
+        """The number of statements of a member."""
         return self.instances * self.predicates
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """Formulas of level 0 (the statements), 1, ..., L."""
+        """The numbers of formulas of level 0 (the statements), 1, ..., L."""
         return (self.statements, *self.widths)
 
     @property
     def outputs(self) -> int:
-        """Both signs of every formula of every level."""
+        """The number of formulas of all levels, in both signs."""
         return 2 * sum(self.levels)
 
 
@@ -144,7 +144,7 @@ class Space:
         return mask
 
     def padded(self, shape: Shape) -> Space:
-        """The same space with the sizes of `shape`."""
+        """Return the space padded to the sizes of `shape`."""
 
         def pad(ids: Ids, size: int) -> Ids:
             return np.pad(ids, (0, size - len(ids)), constant_values=PADDING).astype(np.int32)
@@ -154,14 +154,14 @@ class Space:
         return Space(self.target, self.arity, operators, predicates, starts)
 
     def arrays(self) -> dict[str, Ids]:
-        """Return the vocabulary by name, for files: what the attentions of a target are about."""
+        """Return the vocabulary by name, for files."""
         starts = [(PADDING, PADDING) if s is None else (int(s.kind), s.id) for s in self.starts]
         pairs = np.array(starts, np.int32).reshape(-1, 2)
         return {"space.operators": self.operators, "space.predicates": self.predicates, "space.starts": pairs}
 
     @classmethod
     def of_arrays(cls, target: int, arity: int, named: Mapping[str, np.ndarray]) -> Space:
-        """Return what `arrays` gave, of a `target` of this arity; where paths may lead from is not in `named`."""
+        """Restore the space of a `target` of this `arity` from `named` arrays; these do not say which starts walk."""
         pairs = named["space.starts"].tolist()
         starts = tuple(None if kind == PADDING else Start(Kind(kind), id) for kind, id in pairs)
         return cls(target, arity, named["space.operators"], named["space.predicates"], starts)
@@ -175,7 +175,7 @@ def operators_of(kb: KnowledgeBase, predicates: Ids) -> Ids:
 
 @dataclass(frozen=True, eq=False)
 class Masks:
-    """Which choices exist, for each member: padding has none, and no argument walks from everything.
+    """Which choices exist, for each member: none of padding, and no paths from "everything".
 
     Attributes:
         operators: bool (M, O).
@@ -191,10 +191,10 @@ class Masks:
 
     @classmethod
     def of(cls, spaces: Sequence[Space], shape: Shape, restarts: int = 1, device: str | torch.device = "cpu") -> Masks:
-        """Return the masks of spaces that are padded to the shape, each repeated for its `restarts`.
+        """Return the masks of padded `spaces`, each repeated for its `restarts`, on a `device`.
 
-        Where the target may occur in its own bodies every second restart is monotone: a rule that negates its own head
-        fits one step ahead and derives nothing, and training must not see it only.
+        If the target may occur in its own bodies, every second restart is monotone: a rule that negates its own head
+        may fit one step but derives nothing, so training must not consist of such rules alone.
         """
 
         def stack(rows: list[Mask]) -> Tensor:
@@ -221,7 +221,7 @@ class Masks:
         return found
 
     def _factors(self, shape: Shape, level: int) -> Tensor:
-        """bool (M, C_level, 2 * C_(level-1)): what the two factors of each formula may choose."""
+        """Return bool (M, C_level, 2 * C_(level-1)): the possible factors of each formula."""
         exist = self._formulas(shape, level - 1)[:, None, :]
         width = shape.levels[level]
         below = monotone_signs(shape, level - 1).to(exist.device)
@@ -230,16 +230,16 @@ class Masks:
         return exist & (allowed | ~self.monotone[:, None, None])
 
     def _formulas(self, shape: Shape, level: int) -> Tensor:
-        """bool (M, 2 * C_level): the positive and the negated formulas of a level that exist."""
+        """Return bool (M, 2 * C_level): the positive and negated formulas of a level that exist."""
         signed = torch.cat([self.statements, self.statements], 1)
         return signed if level == 0 else signed.new_ones(len(signed), 2 * shape.levels[level])
 
 
 def monotone_signs(shape: Shape, level: int) -> Tensor:
-    """Return which signed formulas of a `level` grow with every statement, for a monotone member: bool (2 * C_level,).
+    """Return which signed formulas of a `level` are monotone in every statement: bool (2 * C_level,).
 
-    The first half of a level multiplies such formulas, the other half their negations: negated once more, that is a
-    disjunction.
+    For monotone members, the first half of a level multiplies such formulas, the second half their negations; negated
+    again, that is a disjunction.
     """
     width = shape.levels[level]
     rising = torch.arange(width) < (width if level == 0 else (width + 1) // 2)
@@ -268,11 +268,11 @@ class Attentions:
 
     @property
     def members(self) -> int:
-        """How many members there are."""
+        """The number of members."""
         return len(self.output)
 
     def tensors(self) -> dict[str, Tensor]:
-        """By name, for files."""
+        """Return the tensors by name, for files."""
         levels = {f"{name}.{i}": t for name in ("first", "second") for i, t in enumerate(getattr(self, name), start=1)}
         return {"operators": self.operators, "left": self.left, "right": self.right, **levels, "output": self.output}
 
@@ -284,38 +284,38 @@ class Attentions:
         return cls(named["operators"], named["left"], named["right"], first, second, named["output"])
 
     def map(self, function: Callable[[Tensor], Tensor]) -> Attentions:
-        """Return `function` of every tensor."""
+        """Apply `function` to every tensor."""
         return Attentions.of_tensors({name: function(t) for name, t in self.tensors().items()})
 
     def __getitem__(self, members: slice | Tensor) -> Attentions:
-        """A part of the stack."""
+        """Return some members of the stack."""
         return self.map(lambda t: t[members])
 
     def choices(self) -> dict[str, Tensor]:
-        """By name, each distribution along the last axis: a choice of an argument is (start, slot)."""
+        """Return the distributions by name, along the last axis; a choice of an argument is (start, slot)."""
         return {name: t.flatten(2) if name in ("left", "right") else t for name, t in self.tensors().items()}
 
     def with_choices(self, named: Mapping[str, Tensor]) -> Attentions:
-        """Read attentions from tensors `named` as `choices` gives them, in the shapes of these."""
+        """Return attentions from tensors `named` as in `choices`, in the shapes of these attentions."""
         return Attentions.of_tensors({name: named[name].reshape(t.shape) for name, t in self.tensors().items()})
 
     def one_hot(self) -> Attentions:
-        """Everything on the largest entry (the first of equals)."""
+        """Return one-hot attentions at the largest entries; ties go to the first."""
         choices = self.choices().items()
         return self.with_choices({n: torch.zeros_like(t).scatter(-1, t.argmax(-1, True), 1.0) for n, t in choices})
 
     def distributions(self) -> list[Tensor]:
-        """Each family as rows that sum to 1: (M, rows, choices)."""
+        """Return each family as rows that sum to 1: (M, rows, choices)."""
         return [t.flatten(1, -2) if t.dim() > 2 else t[:, None] for t in self.choices().values()]
 
     def entropy(self) -> Tensor:
-        """(M,) mean entropy of the distributions, in nats: 0 once every choice is made."""
+        """Return the mean entropy of the distributions (M,), in nats: 0 if they are one-hot."""
         total = [(-d * d.clamp(min=1e-9).log()).sum(-1).mean(1) for d in self.distributions()]
         return torch.stack(total).mean(0)
 
 
 def softmax_attentions(logits: Attentions, masks: Masks, shape: Shape, temperature: float = 1.0) -> Attentions:
-    """Return distributions, softmax of `logits` / `temperature`, of the same shapes; what the masks exclude gets 0."""
+    """Return the softmax of `logits` / `temperature`, in the same shapes; choices excluded by masks get 0."""
     exist = masks.choices(shape)
     return logits.with_choices(
         {

@@ -1,7 +1,7 @@
-"""Training of one stack: cross-entropy over blocks of queries, attentions that concentrate.   [paper §5]
+"""Training of one stack: cross-entropy over blocks of queries, with annealed attentions.   [paper §5]
 
-Everything random is drawn from (seed, epoch), and the state of a run is the parameters, the optimiser and the
-best so far: a run that continues from a saved state ends with the same bits as one that was never stopped.
+All randomness comes from (seed, epoch), and the state of a run consists of the parameters, the optimiser and the best
+so far: a run that continues from a saved state ends with the same bits as one that was never interrupted.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from .space import Attentions
 MARGIN = 1e-5
 """Scores are kept this far from 0 and 1: a positive that no path reaches costs -log(MARGIN) and has no gradient."""
 SOLVED_LOSS = 0.01
-"""A target is solved by a restart with less loss than this, that of its attentions and that of its largest choices."""
+"""A target is solved if a restart has less loss than this, both of its attentions and of its largest choices."""
 VALIDATION_EPOCHS = 5
-"""Epochs from one look at the validation queries to the next."""
+"""Epochs between two evaluations on the validation queries."""
 FIRST_FLOOR = 1e-4
-"""The least that a statement is divided by at the start of training; 1 at its end."""
+"""The floor of `Lifted` at the start of training; it is 1 at the end."""
 ANNEALING = 0.8
-"""The part of the epochs in which temperature and floor reach their last values."""
+"""Share of the epochs after which temperature and floor have their final values."""
 COLUMNS = ("loss", "valid_loss", "valid_f1", "entropy")
-"""What the history has of every member."""
+"""The figures in the history of every member."""
 MOMENTS = {"m": "exp_avg", "v": "exp_avg_sq", "s": "step"}
 """Names of Adam's state in a checkpoint."""
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """A plan and the labels of its queries, `label` (G, B).
+    """A plan and the labels of its queries.
 
     Attributes:
         label: (G, B).
-        positives: what all positives weigh; negatives weigh the rest, up to 1.
+        positives: the total weight of positives; negatives have the rest, up to 1.
     """
 
     plan: Plan | Given
@@ -53,7 +53,7 @@ class Block:
     positives: float = 0.5
 
     def losses(self, attentions: Attentions, squash: Squash) -> tuple[Tensor, Tensor]:
-        """Return (cross-entropy, scores): (G, R) mean over the real queries, and (G, B, R)."""
+        """Return the mean cross-entropy over the real queries (G, R), and the scores (G, B, R)."""
         score = scores(self.plan, attentions, squash)
         inside = score.clamp(MARGIN, 1 - MARGIN)
         label = self.label[..., None]
@@ -62,9 +62,9 @@ class Block:
 
     @cached_property
     def weight(self) -> Tensor:
-        """(G, B): positives weigh as much as negatives, so that a score that is always the same gains nothing.
+        """The weights of queries (G, B): positives weigh as much as negatives, so a constant score gains nothing.
 
-        Where a false answer is worse than a missed one, negatives weigh more (`positives` below .5).
+        If a false answer is worse than a missed one, negatives weigh more (`positives` below .5).
         """
         parts = [share * self.plan.real for share in (self.label, 1 - self.label)]
         true, false = (part / part.sum(1, keepdim=True).clamp(min=1) for part in parts)
@@ -73,7 +73,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Row:
-    """How an `epoch` ended, for every member: (M,) each.
+    """The figures of every member (M,) at the end of an `epoch`.
 
     `temperature` is that of the softmax; `loss` is on training queries, `valid_loss` and `valid_f1` on validation
     queries; `entropy` is that of the attentions.
@@ -88,7 +88,7 @@ class Row:
 
 
 class Trainer:
-    """Trains all members of a stack at once; they share nothing, so each ends as if it were alone."""
+    """Trains all members of a stack at once; each ends as if it were trained alone."""
 
     def __init__(
         self,
@@ -105,8 +105,8 @@ class Trainer:
             blocks: queries of the first epochs.
             valid: validation queries.
             config: the settings.
-            accepts: whether the rule of a member's largest choices is one that may be kept.
-            fresh: draws the block of a round, 1, 2, ..., which takes the place of the oldest one; None: nothing is new.
+            accepts: whether the rule of a member's largest choices is valid.
+            fresh: draws the block of round 1, 2, ..., which replaces the oldest one; None: blocks are not replaced.
         """
         self.stack, self.blocks, self.valid, self.config = stack, blocks, valid, config
         self.fresh = fresh if config.fresh else None
@@ -119,14 +119,11 @@ class Trainer:
         self.solved = False
 
     def temperature(self, epoch: int) -> float:
-        """Return the temperature of an `epoch`: from 1 down to the last value by equal ratios."""
+        """Return the temperature of an `epoch`: it falls geometrically from 1 to its final value."""
         return float(self.config.temperature ** self._annealed(epoch))
 
     def squash(self, epoch: int) -> Squash:
-        """Return the squash of an `epoch`: the paper's sigmoid, or a clamp that is lifted less and less.
-
-        At the end the clamp is exact.
-        """
+        """Return the squash of an `epoch`: the paper's sigmoid, or `Lifted`, which ends as the exact clamp."""
         return sigmoid if self.config.squash == "sigmoid" else Lifted(FIRST_FLOOR ** (1 - self._annealed(epoch)))
 
     def _annealed(self, epoch: int) -> float:
@@ -134,17 +131,17 @@ class Trainer:
 
     @property
     def done(self) -> bool:
-        """All epochs; or every target is solved; or at the last temperature no member has improved for a while."""
+        """Whether all epochs are done, every target is solved, or no member improves at the final temperature."""
         last = self.temperature(self.epoch) <= self.config.temperature
         settled = last and bool((self.waited >= self.config.patience).all())
         return self.solved or settled or self.epoch >= self.config.epochs
 
     @torch.no_grad()
     def order(self) -> np.ndarray:
-        """(targets, restarts): the restarts of each target by the loss of the rules that they say, the least first.
+        """Return (targets, restarts): the restarts of each target by the loss of their rules, the least first.
 
-        The loss is that of the largest choices, on training and validation queries: the latter alone are few, and what
-        attentions mix is not what is read. Of equal ones the restart with the least loss of its attentions is first.
+        The loss is that of the largest choices, since rules are read from these, on training and validation queries,
+        since the latter alone are few. Ties are broken by the loss of the attentions.
         """
         count = self.config.restarts
         soft = self.history[-1].loss if self.history else np.zeros(len(self.stack))
@@ -154,7 +151,7 @@ class Trainer:
         return np.lexsort(keys, 1)
 
     def _rule_losses(self) -> Tensor:
-        """(M,) the mean loss of the largest choices over all queries."""
+        """Return the mean loss (M,) of the largest choices over all queries."""
         hard = self.stack.attentions(self.temperature(self.epoch)).one_hot()
         total, queries = torch.zeros(len(self.stack), device=self.stack.device), 0
         for block in (*self.blocks, *self.valid):
@@ -172,7 +169,7 @@ class Trainer:
             each(self)
 
     def step(self) -> None:
-        """One epoch; before every `fresh` of them the oldest block gives way to one of new queries."""
+        """Train for one epoch; every `fresh` epochs the oldest block is first replaced by one of new queries."""
         if self.epoch and self.config.fresh and self.epoch % self.config.fresh == 0:
             self._renew(self.epoch // self.config.fresh)
         temperature, squash = self.temperature(self.epoch), self.squash(self.epoch)
@@ -184,15 +181,15 @@ class Trainer:
             total += self._learn(self.blocks[index], self.stack.attentions(temperature, held=True), squash, penalty)
             if step % self.stack.held_steps == 0:
                 self.stack.pass_back()
-            self.optimiser.step()  # parameters without a gradient stay as they are
+            self.optimiser.step()  # parameters without a gradient do not change
         self.epoch += 1
         if self.epoch % VALIDATION_EPOCHS == 0 or self.epoch >= self.config.epochs:
             self._measure(temperature, squash, (total / max(1, len(self.blocks))).cpu().numpy())
 
     def _learn(self, block: Block, attentions: Attentions, squash: Squash, penalty: float) -> Tensor:
-        """(M,) the losses of a block; their gradients are left at the parameters.
+        """Return the losses (M,) of a block, and accumulate their gradients in the parameters.
 
-        Members share nothing, so that the block is evaluated for as many restarts at a time as fit into memory.
+        Members are independent, so the block is evaluated for as many restarts at a time as fit into memory.
         """
         leaves = attentions.map(lambda t: t.detach().requires_grad_())
         losses = torch.zeros(block.plan.targets, self.config.restarts, device=self.stack.device)
@@ -207,7 +204,7 @@ class Trainer:
         return losses.flatten()
 
     def _pieces(self, plan: Plan | Given) -> list[slice]:
-        """Restarts that are evaluated together: as many as half of the memory holds, shared by all threads."""
+        """Return slices of restarts to evaluate together: as many as fit into half of the memory, over all threads."""
         config = self.config
         threads = config.threads or os.cpu_count() or 1
         most = int(config.memory / 2 / (threads if self.stack.device.type == "cpu" else 1) / plan.bytes_of_restart)
@@ -215,7 +212,7 @@ class Trainer:
         return [slice(low, min(low + size, config.restarts)) for low in range(0, config.restarts, size)]
 
     def _members(self, piece: slice) -> Tensor:
-        """The members of these restarts of all targets."""
+        """Return the members of these restarts of all targets."""
         every = torch.arange(len(self.stack), device=self.stack.device).view(-1, self.config.restarts)
         return every[:, piece].flatten()
 
@@ -225,7 +222,7 @@ class Trainer:
 
     @torch.no_grad()
     def _measure(self, temperature: float, squash: Squash, loss: np.ndarray) -> None:
-        """Validation: the loss of the soft scores, and F1 of the rule that the largest choices make."""
+        """Record validation: the loss of the soft scores, and F1 of the rule of the largest choices."""
         attentions = self.stack.attentions(temperature)
         hard = attentions.one_hot()
         valid = torch.zeros(len(self.stack), device=self.stack.device)
@@ -249,21 +246,20 @@ class Trainer:
         self.solved = self._is_solved(row.loss)
 
     def _is_solved(self, loss: np.ndarray) -> bool:
-        """Whether each target has a restart with next to no loss whose largest choices alone say the same, and make a
-        rule."""
+        """Return whether each target has a restart with a valid rule and almost no loss, also as largest choices."""
         restarts = self.config.restarts
         ready = (loss < SOLVED_LOSS).reshape(-1, restarts)
         if not ready.any(1).all():
             return False
         ready &= (self._rule_losses().cpu().numpy() < SOLVED_LOSS).reshape(-1, restarts)
         return all(
-            any(self.accepts(self, g * restarts + int(r)) for r in np.flatnonzero(mine)) for g, mine in enumerate(ready)
+            any(self.accepts(self, g * restarts + int(r)) for r in np.flatnonzero(row)) for g, row in enumerate(ready)
         )
 
     # checkpoints ----------------------------------------------------------------------------------
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """(arrays, JSON values) from which `load` goes on with the same bits."""
+        """Return (arrays, JSON values) from which `load` continues with the same bits."""
         arrays = {f"p.{name}": t.cpu().numpy() for name, t in self.stack.state().items()}
         for index, parameter in enumerate(self.stack.parameters()):
             moments = self.optimiser.state.get(parameter)
@@ -276,7 +272,7 @@ class Trainer:
         return arrays, {"epoch": self.epoch, "history": when, "solved": self.solved}
 
     def load(self, arrays: Mapping[str, np.ndarray], values: Mapping[str, Any]) -> None:
-        """Go on from a state: `arrays` and `values` as `state` gave them."""
+        """Continue from a state: `arrays` and `values` as returned by `state`."""
         values_of, gathered = (
             {name[2:]: torch.from_numpy(a.copy()) for name, a in arrays.items() if name.startswith(kind)}
             for kind in ("p.", "g.")

@@ -1,4 +1,4 @@
-"""Which operators, predicates and starts a target's rules may use: what occurs most around its facts."""
+"""Which operators, predicates and starts the rules of a target may use: the most frequent ones around its facts."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ..kernel.graph import Graph
 from .space import PADDING, Kind, Shape, Space, Start, operators_of
 
 Hints = Mapping[int, np.ndarray]
-"""For a target the weight of every step code in the rules that counting found for it; they sum to 1."""
+"""Target -> the weight of every step code in its counted rules; the weights sum to 1."""
 
 MOST_STARTS = 1000
-"""A unary set with more entities (of one graph) is a filter and a statement, but no start: each query walks it."""
+"""A unary predicate with more entities (in one graph) can be a filter and a statement, but not a start: too costly."""
 
 
 class Surroundings:
-    """Counts over the base that the vocabularies of all targets are chosen by.
+    """Counts over the base by which the vocabularies of all targets are chosen.
 
-    `allowed` are predicate ids that bodies may use; None: all.
+    `allowed` are the predicate ids that bodies may use (None: all).
     """
 
     def __init__(self, kb: KnowledgeBase, allowed: set[int] | None = None, hints: Hints | None = None) -> None:
@@ -34,7 +34,7 @@ class Surroundings:
         self.in_graph = _largest_in_a_graph(kb)
 
     def space(self, target: int, config: LearnerConfig) -> Space:
-        """Choose the vocabulary of a target, as large as `config` says."""
+        """Choose the vocabulary of a target; `config` has its size."""
         kb = self.kb
         arity = kb.predicates[target].arity
         near = self._near(target)
@@ -54,7 +54,7 @@ class Surroundings:
         return Space(target, arity, operators_of(kb, predicates), predicates, tuple(starts))
 
     def _near(self, target: int) -> np.ndarray:
-        """bool (N,): the entities of the target's facts."""
+        """Return bool (N,): the entities of the target's facts."""
         facts = self.kb.facts.of(target)
         near = np.zeros(self.kb.num_entities, bool)
         near[facts.subject] = True
@@ -62,7 +62,7 @@ class Surroundings:
         return near
 
     def _predicates(self, target: int, near: np.ndarray, config: LearnerConfig) -> Ids:
-        """Ids, ascending; by facts one step around the target's entities, then two."""
+        """Return predicate ids, ascending, chosen by facts one step around the target's entities, then two."""
         kb = self.kb
         if config.domain:
             return self._domain(target, config)
@@ -84,7 +84,7 @@ class Surroundings:
         return np.array(sorted(best), np.int32)
 
     def _domain(self, target: int, config: LearnerConfig) -> Ids:
-        """The paper's choice for FB15k-237: /film/... rules are made of /film/... predicates."""
+        """Return the paper's choice for FB15k-237: rules for /film/... use /film/... predicates."""
 
         def root(p: int) -> str:
             return self.kb.predicates[p].name.strip("/").split("/")[0]
@@ -94,7 +94,7 @@ class Surroundings:
         return np.array(sorted(best), np.int32)
 
     def _constants(self, near: np.ndarray, predicates: Ids, count: int) -> list[int]:
-        """Entities that the target's own entities, or their neighbours, point at most often."""
+        """Return the entities that the target's entities, or their neighbours, point at most often."""
         usable = np.isin(self.edge_predicate, predicates)
         around = near.copy()
         around[self.edge_neighbour[near[self.edge_node] & usable]] = True
@@ -106,13 +106,13 @@ class Surroundings:
 def is_linked(arity: int, config: LearnerConfig) -> bool:
     """Return whether only statements between X and Y count.
 
-    With no formulas above statements a target of `arity` 2 needs no others.
+    Without formulas above statements, a target of `arity` 2 needs no others.
     """
     return arity == 2 and config.levels == 0
 
 
 def _largest_in_a_graph(kb: KnowledgeBase) -> np.ndarray:
-    """For each unary predicate the most entities it has in one graph."""
+    """Return for each unary predicate its largest number of entities in one graph."""
     unary = kb.unary
     graph = np.zeros(kb.num_entities, np.int64) if kb.graph_of is None else kb.graph_of.astype(np.int64)
     keys, counts = np.unique(
@@ -124,7 +124,7 @@ def _largest_in_a_graph(kb: KnowledgeBase) -> np.ndarray:
 
 
 def common_shape(spaces: list[Space], config: LearnerConfig) -> Shape:
-    """Return the smallest sizes that hold all of the spaces."""
+    """Return the smallest shape that holds all spaces."""
     return Shape(
         max(len(s.operators) for s in spaces),
         max(len(s.predicates) for s in spaces),
@@ -137,9 +137,9 @@ def common_shape(spaces: list[Space], config: LearnerConfig) -> Shape:
 
 
 def warm_start(hints: Hints, spaces: list[Space], strength: float = 20.0) -> np.ndarray:
-    """Return (G, O): what is added to the operators' scores, so that those of counted rules are tried first.
+    """Return (G, O): a prior added to the scores of operators, so that those of counted rules are tried first.
 
-    The hints are multiplied by `strength` and taken as logarithms, so that no operator is barred.
+    It is log(1 + `strength` * hint), so that no operator is excluded.
     """
     prior = np.zeros((len(spaces), len(spaces[0].operators)), np.float32)
     for g, space in enumerate(spaces):

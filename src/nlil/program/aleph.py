@@ -12,7 +12,7 @@ from .clause import Symbol
 from .source import Atom, Source, atom_of, read_source
 
 MARKS = {"+": True, "-": False, "#": False}
-"""What stands before the type of an argument -> whether it is an input; # is an entity."""
+"""Prefix of the type of an argument -> whether it is an input; # marks an entity."""
 
 
 def aleph_files(folder: Path) -> tuple[Path, Path, Path | None] | None:

@@ -1,6 +1,6 @@
-"""Background clauses: what they derive becomes facts.
+"""Background clauses: the facts that they derive.
 
-Clauses of Datalog, with negation and comparisons, are evaluated by our own fixpoint. All others need SWI-Prolog
+Datalog clauses, with negation and comparisons, are evaluated by our own fixpoint. All others need SWI-Prolog
 (prolog.py).
 """
 
@@ -26,7 +26,7 @@ class NotDatalog(Exception):
 
 
 def split(sources: Sequence[Source]) -> tuple[list[Atom], list[Source]]:
-    """Return the ground facts, and the clauses that are none; directives are left out."""
+    """Return the ground facts, and the other clauses; directives are left out."""
     facts: list[Atom] = []
     clauses: list[Source] = []
     for source in sources:
@@ -49,9 +49,9 @@ def split(sources: Sequence[Source]) -> tuple[list[Atom], list[Source]]:
 
 
 def not_datalog(facts: Sequence[Atom], sources: Sequence[Source]) -> Source | None:
-    """Return the first clause that our fixpoint cannot evaluate, beside these `facts`; None if there is none.
+    """Return the first clause that our fixpoint cannot evaluate with these `facts`, or None.
 
-    A predicate that neither has facts nor a clause is one of Prolog's own.
+    A predicate without facts and clauses is assumed to be a built-in of Prolog.
     """
     known = {symbol for symbol, _ in facts} | {*TESTS.values()}
     known |= {s for source in sources if (s := symbol_of(_head(source.term))) is not None}
@@ -70,7 +70,7 @@ def _head(term: Term) -> Term:
 
 
 def evaluated(facts: Sequence[Atom], sources: Sequence[Source]) -> list[Atom]:
-    """Return the `facts` and all that the clauses, which must be Datalog, derive from them."""
+    """Return the `facts` and everything that the clauses, which must be Datalog, derive from them."""
     if not sources:
         return list(facts)
     builder = BaseBuilder()

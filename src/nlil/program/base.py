@@ -1,7 +1,7 @@
 """Base: facts of any arity as tables of ids, with an index for each set of bound arguments.
 
-Entities of different types are different entities, also under one name: with types declared, example 3 is not
-coordinate 3. Without declared types, argument positions that share an entity have one type.
+Entities of different types are different, even if they have the same name: with declared types, example 3 is not
+coordinate 3. Without declared types, argument positions that share an entity have the same type.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..logic.terms import is_number
 from .clause import Symbol
 
 Rows = Longs
-"""Tuples of entity ids, one a row."""
+"""Tuples of entity ids, one per row."""
 
 
 def unique_rows(rows: Rows) -> Rows:
@@ -67,14 +67,14 @@ class Relation:
         return keys[np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)] == wanted
 
     def count(self, columns: Sequence[Longs], bound: tuple[int, ...]) -> tuple[Longs, Longs]:
-        """Return where the facts with the values `columns` of the arguments `bound` begin in the index; how many."""
+        """Return the begin in the index, and the number, of facts whose arguments `bound` have the values `columns`."""
         keys, _ = self._index(bound)
         wanted = self.keys(columns)
         first = np.searchsorted(keys, wanted)
         return first, np.searchsorted(keys, wanted, "right") - first
 
     def matches(self, bound: tuple[int, ...], first: Longs, counts: Longs) -> Rows:
-        """Return the facts at these places of the index of `bound`: `first` and `counts` are those of `count`."""
+        """Return the facts at these positions of the index of `bound`: `first` and `counts` are from `count`."""
         _, order = self._index(bound)
         return self.rows[order[ranges(first, counts)]]
 
@@ -130,7 +130,7 @@ class BaseBuilder:
         self._facts.setdefault(symbol, []).append(self.ids(symbol, arguments))
 
     def finish(self, examples: Mapping[Symbol, Sequence[tuple[int, ...]]]) -> Base:
-        """Return the base; `examples` are tuples that are not facts but tell the types of arguments."""
+        """Return the base; `examples` are tuples that are not facts but determine types of arguments."""
         names = [name for _, name in self._ids]
         return base_of(names, _tables(self._facts), _tables(examples))
 
@@ -140,7 +140,7 @@ def _tables(facts: Mapping[Symbol, Sequence[tuple[int, ...]]]) -> dict[Symbol, R
 
 
 def base_of(names: Sequence[str], facts: Mapping[Symbol, Rows], examples: Mapping[Symbol, Rows]) -> Base:
-    """Return the base of these `facts`; `examples` are tuples that are not facts but tell the types of arguments."""
+    """Return the base of these `facts`; `examples` are tuples that are not facts but determine types of arguments."""
     types, domains = _types([*facts.items(), *examples.items()], len(names))
     return Base(names, {symbol: Relation(rows, len(names)) for symbol, rows in facts.items()}, types, domains)
 
@@ -148,7 +148,7 @@ def base_of(names: Sequence[str], facts: Mapping[Symbol, Rows], examples: Mappin
 def _types(
     tables: Sequence[tuple[Symbol, Rows]], num_entities: int
 ) -> tuple[dict[Symbol, tuple[int, ...]], dict[int, Longs]]:
-    """Return the type of each argument, where arguments that share an entity have one, and the entities of each."""
+    """Return the type of each argument, the same for arguments that share an entity, and the entities of each type."""
     group = np.arange(num_entities)  # of entities that occur in one argument, directly or through others
 
     def root(one: int) -> int:

@@ -1,4 +1,4 @@
-"""Bias: which clauses are allowed, and how far the search goes."""
+"""Bias: which clauses are allowed, and the limits of the search."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Bias:
 
     `body` are the predicates of bodies (None: all but the target); `max_vars`, `max_body` and `max_clauses` bound the
     variables and literals of a clause, and the clauses. `recursion` and `invention` allow recursive clauses and
-    invented predicates (None: only where no other program convinces). `tests` allows `\\=`, entities, comparisons of
-    numbers and `\\+` in bodies, which a bias file of Popper has no words for. `types` and `directions` are those of the
-    arguments of predicates, where declared.
+    invented predicates (None: only if no other program is convincing). `tests` allows `\\=`, entities, comparisons of
+    numbers and `\\+` in bodies, which a bias file of Popper cannot declare. `types` and `directions` are those of the
+    arguments of predicates, if declared.
     """
 
     body: tuple[Symbol, ...] | None = None
@@ -30,15 +30,15 @@ class Bias:
     directions: Mapping[Symbol, tuple[bool, ...]] = field(default_factory=dict)
 
     def in_order(self, clause: Clause) -> Clause | None:
-        """Return the clause with its body in an order in which every input is bound; None if there is none.
+        """Return the clause with its body in an order in which every input is bound, or None.
 
-        Without directions the order stays, except that tests come after what binds their variables.
+        Without directions the order is kept, except that tests come after the literals that bind their variables.
         """
         body, _, stuck = self.executed(clause)
         return None if stuck else Clause(clause.head, tuple(body))
 
     def executed(self, clause: Clause) -> tuple[list[Literal], set[int], list[Literal]]:
-        """Return the literals that can be executed, in order, the variables that are bound then, and the others."""
+        """Return the literals that can be executed, in order, the variables they bind, and the other literals."""
         inputs = self.directions.get(clause.head.symbol)
         bound = {a for i, a in enumerate(clause.head.args) if inputs is None or inputs[i]}
         left, body = list(clause.body), list[Literal]()

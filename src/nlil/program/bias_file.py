@@ -1,4 +1,4 @@
-"""bias.pl of Popper: every line is respected, or the first one that cannot be is named."""
+"""bias.pl of Popper: every line is respected; a line that is not supported is an error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NUMBERS = ("max_vars", "max_body", "max_clauses")
 
 @dataclass
 class _Lines:
-    """What the lines of a bias file say, so far."""
+    """The content of the lines of a bias file read so far."""
 
     heads: list[Symbol] = field(default_factory=list)
     body: list[Symbol] = field(default_factory=list)
@@ -40,7 +40,7 @@ def read_bias(path: Path) -> tuple[Bias, Symbol]:
     if any(symbol == target for symbol in lines.body):
         lines.allowed.add("recursion")
     untyped = [symbol for symbol in every if symbol not in lines.types]
-    if lines.types and untyped:  # as Popper asks: a type that one line leaves open would be ignored in all others
+    if lines.types and untyped:  # as in Popper, where one missing type line would disable all others
         raise DataError(f"expected type lines for all predicates or for none, got none for {untyped[0]}", path)
     for symbol in lines.directions:
         if symbol not in every:

@@ -1,8 +1,8 @@
-"""Candidate bodies: literals are added one at a time, each body is evaluated on all queries at once.
+"""Candidate bodies: literals are added one at a time, and each body is evaluated on all queries at once.
 
-A body is dropped if it covers no positive example, or if it has the same bindings as one before it: whatever is added
-to both, they stay alike. A literal that covers no positive example, or changes nothing, is not tried again below.
-A literal is added only after those before it in the order of the list, so that a set of literals is made once.
+A body is dropped if it covers no positive example, or if it has the same bindings as an earlier one: their extensions
+would be equivalent too. A literal that covers no positive example, or changes nothing, is not tried again in
+extensions. Literals are added in the order of their list, so that each set of literals is generated once.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from .joins import Bindings, begin, extend
 NEW = 1_000
 """The first new variable of a literal that is not added yet; the next one is NEW + 1."""
 LOCAL = -1
-"""In place of the type of a variable that is closed inside a negation."""
+"""Stands for the type of a variable that is local to a negation."""
 MAX_ROWS = 100_000
 """Limit of the bindings of one body."""
 MOST_CONSTANTS, MOST_THRESHOLDS = 12, 6
-"""Entities and numbers that one variable is compared with: those that occur with most positive examples."""
+"""Limits of the entities and numbers that a variable is compared with: those of most positive examples."""
 
 
 class Language(NamedTuple):
-    """What bodies may have besides atoms: `\\=` (`distinct`), `constants`, comparisons of `numbers`, `negation`."""
+    """The constructs that bodies may use besides atoms: `\\=` (`distinct`), `constants`, `numbers`, `negation`."""
 
     distinct: bool = False
     constants: bool = False
@@ -50,8 +50,8 @@ PLAIN = Language()
 class Node:
     """A body with its bindings.
 
-    `types` are those of the variables; `extensions` the literals that can still be added, those that use one of its
-    newest variables last; `covered` says which queries it covers.
+    `types` are those of the variables; `extensions` are the literals that can still be added, those with one of its
+    newest variables last; `covered` marks the queries that it covers.
     """
 
     body: tuple[Literal, ...]
@@ -69,8 +69,8 @@ class Node:
 class Candidates:
     """Bodies over the predicates `symbols` for `queries`, tuples of `target`.
 
-    `positive` says which queries a useful body covers at least one of. `language` says what else bodies may have.
-    `num_tried` counts the literals that were evaluated; `was_cut` tells whether a body had too many bindings.
+    A useful body covers at least one query marked in `positive`. `language` has the constructs that bodies may use.
+    `num_tried` counts the literals that were evaluated; `was_cut` says whether a body had too many bindings.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Candidates:
         return node
 
     def grow(self, node: Node) -> Iterator[Node]:
-        """Yield every body with one literal more than `node` that is worth keeping."""
+        """Yield every useful body with one literal more than `node`."""
         if len(node.body) >= self.bias.max_body:
             return
         alive: list[tuple[int, Literal]] = []
@@ -122,7 +122,7 @@ class Candidates:
             yield child
 
     def _child(self, node: Node, literal: Literal) -> Node | None:
-        """Return the body with the literal; `node` if it is like one before it; None if the literal is of no use."""
+        """Return the body with the literal; `node` if it is equivalent to an earlier one; None if it is useless."""
         try:
             bindings = extend(node.bindings, literal, self.base, self._relation(literal.symbol), MAX_ROWS)
         except LimitError:
@@ -143,7 +143,7 @@ class Candidates:
         return Node(body, bindings, self._types(node.types, literal), covered)
 
     def _mark(self, body: tuple[Literal, ...], bindings: Bindings) -> int:
-        """Return what bodies share that stay alike, whatever is added to both."""
+        """Return a key that bodies share if all their extensions are equivalent."""
         if not self.bias.directions:
             return hash((self._standing(body), fingerprint(bindings, self.target.arity)))
         head = Literal(self.target, tuple(range(self.target.arity)))
@@ -154,7 +154,7 @@ class Candidates:
         return hash((self._standing(body), zlib.crc32(places.encode()), fingerprint(bindings, len(head.args), tags)))
 
     def _standing(self, body: Sequence[Literal]) -> tuple[int, ...]:
-        """Return which head variables an atom binds, and, with directions, how many literals wait for an input."""
+        """Return which head variables an atom binds and, with directions, the number of literals without an input."""
         arity = self.target.arity
         atoms = (b for b in body if not b.negated and (b.symbol == EQUAL or b.symbol not in BUILT_IN))
         bound = sorted({v for literal in atoms for v in literal.variables if v < arity})
@@ -219,8 +219,8 @@ class Candidates:
         """Return the values of a variable that occur with most positive examples."""
         column = node.bindings.columns[variable]
         assert column is not None
-        mine = self.positive[node.bindings.owner]
-        pairs = np.unique(np.column_stack((column[mine], node.bindings.owner[mine])), axis=0)
+        is_positive = self.positive[node.bindings.owner]
+        pairs = np.unique(np.column_stack((column[is_positive], node.bindings.owner[is_positive])), axis=0)
         values, counts = np.unique(pairs[:, 0], return_counts=True)
         return values[np.argsort(-counts, kind="stable")[:most]]
 
@@ -231,13 +231,13 @@ class Candidates:
 
     def _equations(self, node: Node, variable: int) -> Iterator[Literal]:
         if variable >= self.target.arity and self._categories(node.types[variable]):
-            return  # the entity stands in the atom in its place
+            return  # the entity is written into the atom instead
         extra = self._entity_cost(node.types[variable])
         for value in self._frequent(node, variable, MOST_CONSTANTS).tolist():
             yield Literal(EQUAL, (variable, ~value), extra=extra)
 
     def _entity_cost(self, kind: int) -> int:
-        """Return what it costs to name an entity of this type: a literal is worth about 4 bits."""
+        """Return the cost of naming an entity of this type: a literal counts as about 4 bits."""
         return round(math.log2(len(self.base.domains[kind])) / 4)
 
     def _thresholds(self, node: Node, variable: int) -> Iterator[Literal]:
@@ -267,9 +267,9 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def fingerprint(bindings: Bindings, arity: int, tags: Sequence[bool] = ()) -> int:
-    """Return a number that bindings share if they are the same up to the order of rows and of body variables.
+    """Return a hash of `bindings` that does not depend on the order of rows and of body variables.
 
-    The first `arity` columns follow from the owner and are left out. `tags` tell columns apart, if given.
+    The first `arity` columns follow from the owner and are left out. `tags`, if given, distinguish columns.
     """
     owner = _mixed(bindings.owner.astype(np.uint64) + np.uint64(1))
     signed = []

@@ -36,7 +36,7 @@ HEAD_NAMES = ("X", "Y", "U", "V", "W")
 class Literal:
     """An atom of a body: a `symbol`, its `args`, and whether it is `negated`.
 
-    `extra` is what it costs besides 1 and besides the negation: naming one of many entities says more.
+    `extra` is its additional cost: naming one of many entities takes more information.
     """
 
     symbol: Symbol
@@ -46,7 +46,7 @@ class Literal:
 
     @property
     def cost(self) -> int:
-        """1, one more if it is negated, and what its entities cost."""
+        """1, plus 1 if it is negated, plus the cost of its entities."""
         return 1 + self.negated + self.extra
 
     @property

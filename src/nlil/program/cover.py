@@ -1,7 +1,7 @@
 """The cheapest cover: which candidates cover every positive example at the least cost.
 
-Branch and bound. The example that fewest candidates cover is covered first, by the candidates that cover most for their
-cost; a bound from below charges every example its cheapest share of a candidate.
+Branch and bound: the example that the fewest candidates cover is covered first, by the candidates that cover most for
+their cost; the lower bound charges every example its cheapest share of a candidate.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 MAX_BRANCHES = 5_000
-"""Branches after which the best cover so far is returned, not known to be the cheapest."""
+"""Limit of the branches; then the best cover so far is returned, which may not be the cheapest."""
 
 
 class Cover(NamedTuple):
@@ -22,9 +22,9 @@ class Cover(NamedTuple):
 
 
 def undominated(costs: Sequence[int], masks: Sequence[int]) -> list[int]:
-    """Return the candidates that no other one equals or exceeds at the same or a lower cost, the first of equals.
+    """Return the candidates that are not dominated by one with the same or lower cost; ties go to the first.
 
-    `costs` and `masks` (bit sets of examples) are those of the candidates.
+    `costs` and `masks` (bit sets of examples) belong to the candidates.
     """
     best: dict[int, int] = {}
     for i, mask in enumerate(masks):
@@ -96,7 +96,7 @@ class _Branches:
                 self._branch(left & ~self.masks[i], (*chosen, i), cost + self.costs[i])
 
     def _least(self, left: int) -> int:
-        """Return a cost that every cover of `left` has at least: each example pays its cheapest share."""
+        """Return a lower bound of the cost of covering `left`: each example pays its cheapest share."""
         shares = [(self.costs[i] / n, n) for i, mask in enumerate(self.masks) if (n := (mask & left).bit_count())]
         if not shares:
             return self.best_cost

@@ -1,6 +1,6 @@
-"""What a program derives: its least fixpoint, stratum by stratum, where negation needs it, semi-naive inside each.
+"""The least fixpoint of a program: stratum by stratum if there is negation, semi-naive within each.
 
-Nothing here looks at examples or searches: this is the check that the search is held to.
+This file knows nothing of examples or search; it checks the result of the search.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def derive(base: Base, clauses: Sequence[Clause], most: int = MAX_FACTS) -> dict
 
 
 def strata(clauses: Iterable[Clause]) -> list[frozenset[Symbol]]:
-    """Return the predicates of the heads, in groups: what a group negates is complete before it."""
+    """Return the predicates of the heads in groups; the predicates that a group negates are in earlier groups."""
     clauses = list(clauses)
     level = {clause.head.symbol: 0 for clause in clauses}
     for _ in range(len(level) + 1):
@@ -95,7 +95,7 @@ def _heads(
 ) -> Rows:
     """Return the tuples that a clause derives.
 
-    With `place`, the literal there uses new facts only, `fresh`, and those in front of it only facts from `before`.
+    With `place`, the literal there uses only new facts, `fresh`, and the literals before it only facts of `before`.
     """
     bindings: Bindings = NOTHING
     for i in _order(clause, place):

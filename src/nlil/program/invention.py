@@ -1,7 +1,7 @@
-"""Invented predicates: unions and transitive closures of what the background has, tried one at a time.
+"""Invented predicates: unions and transitive closures of background predicates, tried one at a time.
 
-An invented predicate is evaluated first and then stands in the base like any other, so that one search does for all. It
-must earn what its own clauses cost.
+An invented predicate is evaluated first and then added to the base like any other, so the search need not know about
+it. The cost of its clauses counts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .fixpoint import derive
 from .task import Task
 
 MAX_INVENTED = 40
-"""Invented predicates that are tried."""
+"""Limit of the invented predicates that are tried."""
 MAX_ROWS = 50_000
 """Limit of the tuples of an invented predicate."""
 

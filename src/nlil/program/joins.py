@@ -1,6 +1,6 @@
-"""Bindings: the values of a clause's variables, one row for each way to satisfy its literals; how a literal is added.
+"""Bindings: the values of a clause's variables, one row for each way to satisfy its literals; and how to add a literal.
 
-A row belongs to its `owner`, the query that it was begun for.
+A row belongs to its `owner`, a query.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def begin(queries: Rows) -> Bindings:
 
 ORDERED = {LESS: np.less, AT_MOST: np.less_equal, AT_LEAST: np.greater_equal, MORE: np.greater}
 NOTHING = Bindings(np.zeros(1, np.int64), ())
-"""One row that binds nothing: where bodies begin that are evaluated for all entities."""
+"""One row that binds nothing: the start of bodies that are evaluated for all entities."""
 
 
 def extend(bindings: Bindings, literal: Literal, base: Base, relation: Relation, most: int) -> Bindings:
@@ -52,10 +52,10 @@ def extend(bindings: Bindings, literal: Literal, base: Base, relation: Relation,
 
     Args:
         bindings: The rows so far.
-        literal: What is added. If it is negated or built in, the variables it shares with others must be bound.
+        literal: The literal to add. If it is negated or built in, the variables it shares with others must be bound.
         base: Has the numbers that comparisons need.
         relation: The tuples of the literal's predicate.
-        most: More rows than that raise LimitError.
+        most: More rows raise LimitError.
     """
     if literal.symbol in BUILT_IN:
         return bindings.take(compared(bindings, literal, base))

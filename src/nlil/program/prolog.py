@@ -1,8 +1,8 @@
 """Background clauses with lists, arithmetic or cut: SWI-Prolog evaluates them over the terms that the examples reach.
 
-Every predicate of the bias is called with inputs from the terms so far, beginning with those of the examples. What it
-answers are facts; answers that are no larger than the inputs are new terms for the next round. Directives of the file
-are not run, and goals that could touch files or the system are refused (library(sandbox)).
+Every predicate of the bias is called with inputs from the terms so far, starting with those of the examples. Its
+answers are facts; terms in answers that are not larger than the inputs are new terms for the next round. Directives of
+the file are not run, and goals that could touch files or the system are refused (library(sandbox)).
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class _Prolog:
         self._timer.cancel()
         self._child.kill()
         for pipe in self._pipes:
-            with suppress(OSError):  # what was not sent yet has nowhere to go
+            with suppress(OSError):  # unsent input is discarded
                 pipe.close()
         self._child.wait()
         self._errors.close()
@@ -176,7 +176,7 @@ class _Ground:
         return self._bias.types.get(symbol, ("",) * symbol.arity)
 
     def begin(self, examples: Iterable[Atom], target: Symbol) -> None:
-        """Take the terms of the examples and the rests of their lists; numbers go from one below to one above."""
+        """Add the terms of the examples and the tails of their lists; numbers range from one below to one above."""
         for symbol, args in examples:
             if symbol == target:
                 for kind, text in zip(self._types(target), args):
@@ -191,7 +191,7 @@ class _Ground:
             self._terms[kind][str(term)] = term
 
     def run(self) -> list[Atom]:
-        """Ask every predicate about all terms, until there are no new terms or a bound is met."""
+        """Call every predicate with all terms, until there are no new terms or a limit is reached."""
         for _ in range(MAX_ROUNDS):
             goals = [goal for symbol in self._symbols for goal in self._goals(symbol)]
             if not goals:
@@ -213,7 +213,7 @@ class _Ground:
         return all(str(term) in self._terms.get(kind, {}) for kind, term in zip(self._types(symbol), terms))
 
     def _goals(self, symbol: Symbol) -> Iterator[str]:
-        """Yield calls that were not made yet: inputs are terms of the right types, other arguments are free."""
+        """Yield calls that have not been made yet: inputs are terms of the right types, other arguments are free."""
         inputs = self._bias.directions.get(symbol)
         places = range(symbol.arity)
         any_one = [tuple(i == j for j in places) for i in (-1, *places)]
@@ -251,7 +251,7 @@ def _numbers(term: Term) -> Iterator[float]:
 
 
 def list_facts(atoms: Iterable[Atom], defined: Mapping[Symbol, object]) -> list[Atom]:
-    """Return head/2, tail/2 and empty/1 of every list in `atoms` and its rests, as far as they are not `defined`."""
+    """Return head/2, tail/2 and empty/1 of every list in `atoms` and its tails, unless they are `defined`."""
     found: dict[Atom, None] = {}
     for _, args in atoms:
         for text in args:

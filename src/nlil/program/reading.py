@@ -50,7 +50,7 @@ def is_ilp_folder(path: Path) -> bool:
 
 
 def read_folder(folder: Path, target: str | None = None) -> Task:
-    """Read a `folder` with bk.pl, exs.pl, and perhaps bias.pl and test examples, or an Aleph folder.
+    """Read a `folder` with bk.pl, exs.pl and optionally bias.pl and test examples, or an Aleph folder.
 
     `target` names the predicate to learn, if there are several.
     """
@@ -135,7 +135,7 @@ def make_task(
         if clauses:
             notes.append(f"{len(known) - len(facts):,} facts follow from {len(clauses)} background clauses")
     lists = list_facts((*known, *examples), {symbol: None for symbol, _ in known})
-    # A list does not lead to the lists that it is the rest of, only because an example has one.
+    # A list must not lead to longer lists of which it is the tail, just because an example has one.
     ways = {symbol: (True, False)[: symbol.arity] for symbol, _ in lists if symbol not in bias.directions}
     bias = replace(bias, directions={**bias.directions, **ways})
     known += lists
@@ -178,9 +178,9 @@ def task_of(
 ) -> Task:
     """Make a task from examples by id; without negative ones, from the closed world.
 
-    The arguments are those of Task: `target`, `test_positive`, `test_negative`, `notes`. An example
-    that is both positive and negative counts as positive. In a closed world
-    neither the positive test examples nor the `unknown` tuples are negative examples.
+    The arguments are those of Task: `target`, `test_positive`, `test_negative`, `notes`. An example that is both
+    positive and negative counts as positive. In a closed world, neither the positive test examples nor the `unknown`
+    tuples are negative examples.
     """
     if not positive:
         raise DataError(f"expected positive examples of {target}, got none")
@@ -248,5 +248,5 @@ def facts_task(
 
 
 def _rows(facts: Facts, predicate: int, arity: int) -> Rows:
-    mine = facts.of(predicate)
-    return np.column_stack((mine.subject, mine.object)[:arity]).astype(np.int64)
+    chosen = facts.of(predicate)
+    return np.column_stack((chosen.subject, chosen.object)[:arity]).astype(np.int64)

@@ -1,8 +1,8 @@
-"""Recursive clauses: which goals lead to which sub-goals, and what follows once other clauses cover some of them.
+"""Recursive clauses: which goals lead to which sub-goals, and what follows if other clauses cover some of them.
 
-A recursive clause is followed from the examples to sub-goals, and from those on, until no new goal appears. Then no
-facts of the target are needed: a goal holds if another clause covers it, or if all sub-goals of one way to satisfy a
-recursive clause hold. That is computed for all candidates of the other clauses at once, a bit for each.
+A recursive clause is followed from the examples to sub-goals, and from these to further ones, until no new goal
+appears. No facts of the target are needed: a goal holds if another clause covers it, or if all sub-goals of one way to
+satisfy a recursive clause hold. This is computed for all candidates of the other clauses at once, one bit each.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_GOALS = 4_000
 
 
 class Goals:
-    """Tuples of the target by number: the `examples` first, in their order, then the sub-goals that were met."""
+    """Tuples of the target by number: the `examples` first, in order, then the sub-goals found."""
 
     def __init__(self, examples: Rows, num_entities: int) -> None:
         self._number: dict[int, int] = {}
@@ -97,7 +97,7 @@ class Follower:
         self._sources, self._subgoals = [source], [subgoals]
 
     def follow(self) -> bool:
-        """Take one step from the goals that were not looked at yet; return whether there were any."""
+        """Take one step from the new goals; return whether there were any."""
         if self._done == len(self._goals):
             return False
         if len(self._goals) > MAX_GOALS:
@@ -113,7 +113,7 @@ class Follower:
 
     @property
     def steps(self) -> Recursive:
-        """Where the clause leads from the goals so far."""
+        """Return where the clause leads from the goals so far."""
         return Recursive(self.clause, np.concatenate(self._sources), np.concatenate(self._subgoals))
 
 
@@ -166,7 +166,7 @@ def unpacked(bits: Bits, count: int) -> NDArray[np.bool_]:
 
 
 def mark_of(source: Longs, columns: Sequence[Longs]) -> int:
-    """Return a number that two clauses share if they lead from each `source` to the same sub-goals, the `columns`."""
+    """Return a hash that two clauses share if they lead from each `source` to the same sub-goals, the `columns`."""
     pairs = np.unique(np.column_stack((source, *columns)), axis=0)
     return fingerprint(Bindings(pairs[:, 0], tuple(pairs.T[1:])), 0)
 
@@ -188,7 +188,7 @@ class Examples:
         return keys
 
     def steps(self, node: Node, literal: Literal) -> tuple[Longs, Longs, Longs]:
-        """Return owner, key and label of the sub-goals of a `literal` of the target, without steps to oneself.
+        """Return owner, key and label of the sub-goals of a `literal` of the target, without steps to the same goal.
 
         `node` is the rest of the body, evaluated on the examples.
         """

@@ -1,4 +1,4 @@
-"""What is reported about a program: figures on test examples, and why there is none."""
+"""The report on a program: figures on test examples, and why there is no program."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def example_text(task: Task, row: Sequence[int]) -> str:
 
 
 def shortfall(task: Task, program: Program) -> list[str]:
-    """Return what the program leaves undone, and which bound to lift; nothing if it solves the task."""
+    """Return what the program does not cover, and which limit to raise; nothing if it solves the task."""
     if program.is_solved:
         return []
     lines = []
@@ -72,7 +72,7 @@ def shortfall(task: Task, program: Program) -> list[str]:
 
 
 def _advice(task: Task) -> str:
-    """Return which bound of the bias to lift."""
+    """Return which limit of the bias to raise."""
     bias = task.bias
     bounds = [f"max_vars={bias.max_vars}", f"max_body={bias.max_body}", f"max_clauses={bias.max_clauses}"]
     closed = [

@@ -1,8 +1,8 @@
 """The search for the smallest program that covers all positive examples and no negative one.
 
 Bodies grow by cost. After each cost, the consistent bodies so far compete in a cheapest cover, alone and together with
-recursive clauses. It ends where nothing cheaper can follow, or where its effort is spent; effort is counted in literals
-that were evaluated, so that the result does not depend on the machine.
+recursive clauses. The search ends when nothing cheaper can follow, or when its effort is spent; effort is the number of
+evaluated literals, so the result does not depend on the machine.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ from .task import Task, solves
 
 INFINITE = 1 << 30
 MAX_TRIED = 60_000
-"""Literals that are evaluated before the search gives up."""
+"""Limit of the evaluated literals before the search gives up."""
 MORE_TRIED = 4_000
-"""Literals that are evaluated at most to shorten a program, or as many as it took to find it if that is more."""
+"""Limit of the literals evaluated to shorten a program, or as many as it took to find it if that is more."""
 RECURSION_COST = 2
-"""What a recursive program costs besides its literals, so that of two alike the one without recursion wins."""
+"""Additional cost of a recursive program, so that an equally long one without recursion is preferred."""
 MAX_RECURSIVE, MAX_PAIRS = 150, 400
-"""Recursive clauses that are tried alone and in pairs."""
+"""Limits of the recursive clauses tried alone, and of pairs of them."""
 MAX_BASE_LITERALS, MAX_BASES = 3, 3_000
-"""Literals of the clauses that a recursion ends with, and how many of them are tried."""
+"""Limits of the literals of a base case, and of the base cases tried."""
 
 
 @dataclass(frozen=True)
 class Found:
     """A program that covers all positive examples and no negative one: its `clauses` and `cost`.
 
-    `is_least`: no choice of the clauses that were found is cheaper.
+    `is_least` says whether no choice of the clauses found is cheaper.
     """
 
     clauses: tuple[Clause, ...]
@@ -63,10 +63,10 @@ class Found:
 
 @dataclass(eq=False)
 class Search:
-    """One search: the examples of a `task`, what bodies may have, and the best program so far.
+    """One search: the examples of a `task`, the language of bodies, and the best program so far.
 
-    `language` is what bodies may have besides atoms; `most` the cost that a program must stay below; `max_tried` the
-    effort. `stop` ends it early. `num_tried` literals were evaluated; `was_cut`: not all that could have been.
+    `language` has the constructs that bodies may use; a program must cost less than `most`; `max_tried` limits the
+    effort. `stop` ends it early. `num_tried` literals were evaluated; `was_cut` says whether some were skipped.
     """
 
     task: Task
@@ -123,7 +123,7 @@ class Search:
         return Candidates(task.base, task.target, queries, positive, task.symbols, bias, self.language)
 
     def _keep(self, node: Node) -> bool:
-        """Note a body that is consistent; return whether its extensions are of interest."""
+        """Record a body that is consistent; return whether its extensions are of interest."""
         clause = Clause(self.head, node.body)
         allowed = self._allowed(clause)
         if allowed is not None:
@@ -133,12 +133,12 @@ class Search:
         if allowed is None:
             return True  # an input may still be bound
         covered = node.covered[: self.num_positive]
-        if covered.sum() > 1 or not any(b.symbol == EQUAL for b in clause.body):  # a single example is no idea
+        if covered.sum() > 1 or not any(b.symbol == EQUAL for b in clause.body):  # not if it only names one example
             self.consistent.append((allowed, _bits(covered)))
         return False
 
     def _allowed(self, clause: Clause) -> Clause | None:
-        """Return the clause in an order that runs; None if the bias forbids it or a head variable is free."""
+        """Return the clause in an executable order; None if the bias forbids it or a head variable is free."""
         atoms = (b for b in clause.body if not b.negated and (b.symbol == EQUAL or b.symbol not in BUILT_IN))
         used = {v for literal in atoms for v in literal.variables}
         if not used.issuperset(clause.head.args):
@@ -148,7 +148,7 @@ class Search:
     # recursion --------------------------------------------------------------------------------------
 
     def _recurse(self, node: Node, examples: Examples) -> None:
-        """Note the recursive clauses that a body gives, unless a negative example leads to a positive one."""
+        """Record the recursive clauses of a body, unless a negative example leads to a positive one."""
         bias, task = self.task.bias, self.task
         if not bias.recursion or len(node.body) >= bias.max_body:
             return
@@ -177,7 +177,7 @@ class Search:
             self._solve_recursive(most)
 
     def _solve_recursive(self, most: int) -> None:
-        """Try recursive clauses, alone and in pairs, with every clause that they may end with."""
+        """Try recursive clauses, alone and in pairs, with all base cases."""
         steps, goals = self._followed(most)
         if not steps:
             return

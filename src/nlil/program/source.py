@@ -25,7 +25,7 @@ class Source:
     line: int
 
     def error(self, expected: str) -> DataError:
-        """Return an error: something else was `expected`."""
+        """Return the error that something else was `expected`."""
         return DataError(f"expected {expected}, got {self.text!r}", self.path, self.line)
 
 
@@ -42,7 +42,7 @@ def read_source(path: Path) -> Iterator[Source]:
 
 
 def symbol_of(term: Term) -> Symbol | None:
-    """Return the predicate of an atom; None if it is none."""
+    """Return the predicate of `term`, or None if it is not an atom."""
     match term:
         case Compound(name, args):
             return Symbol(name, len(args))
@@ -53,7 +53,7 @@ def symbol_of(term: Term) -> Symbol | None:
 
 
 def atom_of(term: Term) -> Atom | None:
-    """Return a ground atom by name; None if `term` is none."""
+    """Return `term` as a ground atom by name, or None if it is not one."""
     from ..logic.terms import is_ground
 
     symbol = symbol_of(term)

@@ -1,4 +1,4 @@
-"""Task: what to learn and from what; Program: what was found."""
+"""Task: target, examples and background; Program: the result."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ def no_rows(symbol: Symbol) -> Rows:
 class Task:
     """Examples of a `target`, and the `base` and the `bias` of its clauses.
 
-    `positives`, `negatives`, `test_positives` and `test_negatives` are tuples of the target. `closed_world`: none was
-    given as negative, so that all other tuples of entities of the right types are. `notes` say what the reader decided.
+    `positives`, `negatives`, `test_positives` and `test_negatives` are tuples of the target. With `closed_world`, no
+    negatives were given, so all other tuples of entities of the right types are negative. `notes` say what the reader
+    decided.
     """
 
     name: str
@@ -49,10 +50,10 @@ class Task:
 class Program:
     """The `clauses` found for a task, in the order in which they are tried.
 
-    `adds` has for each clause the positive examples that the clauses before it do not derive; `missed` and `wrong` are
-    the positive examples that all of them do not derive and the negative ones that they do. `is_least`: no smaller
-    program exists within the bounds. `num_tried` counts the literals that were evaluated; `notes` say what was decided
-    or could not be done.
+    `adds` has for each clause the positive examples that the clauses before it do not derive; `missed` are the positive
+    examples that the program does not derive, `wrong` the negative ones that it does. `is_least` says whether no
+    smaller program exists within the bounds. `num_tried` counts the literals that were evaluated; `notes` say what was
+    decided or could not be done.
     """
 
     clauses: tuple[Clause, ...]

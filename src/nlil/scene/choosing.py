@@ -173,7 +173,7 @@ def choose_formulas(
     search.add(FIRST_PAIRS * (everything.shares.shape[1] - 1))
     said = search.train(training, progress, stop, worth)
     held = search.data.held.tocsc()
-    best = {c: best_formula(mine, held, search.data.label == c, training) for c, mine in sorted(said.items())}
+    best = {c: best_formula(formulas, held, search.data.label == c, training) for c, formulas in sorted(said.items())}
     best = {c: formula for c, formula in best.items() if formula}
     found = with_disjunctions(patterns, list(best.values()))
     number = len(patterns) + np.arange(len(best), dtype=np.int32)

@@ -100,15 +100,15 @@ def class_formulas(
     for done, target in enumerate(wanted):
         progress("formulas of classes", done, len(wanted))
         number = kb.predicate_id(target)
-        mine = rules.take((rules.head == number) & ~rules.is_prior & ~_negated(rules))
-        if not len(mine):
+        class_rules = rules.take((rules.head == number) & ~rules.is_prior & ~_negated(rules))
+        if not len(class_rules):
             continue
-        scorer = MemberScorer(mine, kb, np.array([number], np.int32), threads, memory)
+        scorer = MemberScorer(class_rules, kb, np.array([number], np.int32), threads, memory)
         blocks = [objects[begin : begin + BLOCK] for begin in range(0, len(objects), BLOCK)]
         holds = np.concatenate([scorer.rule_values(block) >= 0.5 for block in blocks])
         is_member = np.isin(objects, kb.facts.of(number).subject) if given is None else given.says(number)
         if chosen := best_disjunction(holds, is_member, most):
-            found.append(_formula(mine, chosen, holds, is_member))
+            found.append(_formula(class_rules, chosen, holds, is_member))
     progress("formulas of classes", len(wanted), len(wanted))
     return found
 

@@ -124,7 +124,8 @@ def train_classes(
         seeds = [int(np.random.SeedSequence((seed, 18, one.target)).generate_state(1)[0]) for one in some]
         said = train_disjunctions(padded, [one.is_member for one in some], allowed, settings, seeds, training.positives)
         return {
-            one.target: [_of_lines(formula, one.statement, atoms) for formula in mine] for one, mine in zip(some, said)
+            one.target: [_of_lines(formula, one.statement, atoms) for formula in found]
+            for one, found in zip(some, said)
         }
 
     pool: Pool[None] = Pool(lambda: None, settings.threads if settings.device == "cpu" else 1)
@@ -157,11 +158,11 @@ def class_queries(
     members, others = np.flatnonzero(label == target), np.flatnonzero(label != target)
     if len(members) < LEAST_MEMBERS or len(others) < LEAST_MEMBERS:
         return None
-    mine = random.permutation(members)[: training.queries]
+    chosen = random.permutation(members)[: training.queries]
     weight = np.sqrt(chance[others].astype(np.float64)) + 1e-9
-    count = min(len(others), max(len(mine), LEAST_OTHERS))
+    count = min(len(others), max(len(chosen), LEAST_OTHERS))
     rest = random.choice(others, count, replace=False, p=weight / weight.sum())
-    rows = random.permutation(np.concatenate((mine, rest)))
+    rows = random.permutation(np.concatenate((chosen, rest)))
     statement, holds = _statements(by_pattern, rows, gain, speaks_for, training)
     return ClassQueries(target, statement, holds, label[rows] == target) if len(statement) else None
 
@@ -180,12 +181,12 @@ def _statements(
         for pattern in order[here[order] > 0].tolist():
             there = by_pattern.indices[by_pattern.indptr[pattern] : by_pattern.indptr[pattern + 1]]
             holds[there] = True
-            mine = holds[rows]
+            column = holds[rows]
             holds[there] = False
-            if len(found) == full or any((mine & other).sum() > SAME * (mine | other).sum() for other in columns):
+            if len(found) == full or any((column & other).sum() > SAME * (column | other).sum() for other in columns):
                 continue
             found.append(pattern)
-            columns.append(mine)
+            columns.append(column)
     table = np.stack(columns, axis=1) if columns else np.zeros((len(rows), 0), bool)
     return np.array(found, np.int64), table
 
@@ -246,9 +247,9 @@ def holds_for(held: sparse.csc_array, literals: Literals) -> Mask:
     found = np.ones(held.shape[0], bool)
     for one in literals:
         line = max(one, ~one)
-        mine = np.zeros(held.shape[0], bool)
-        mine[held.indices[held.indptr[line] : held.indptr[line + 1]]] = True
-        found &= mine if one >= 0 else ~mine
+        holds = np.zeros(held.shape[0], bool)
+        holds[held.indices[held.indptr[line] : held.indptr[line + 1]]] = True
+        found &= holds if one >= 0 else ~holds
     return found
 
 

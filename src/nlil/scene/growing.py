@@ -106,18 +106,18 @@ class Grower:
         growth, caution = self.growth, self.growth.caution / 2
         found, literals = [], literals_of(self.bodies, body)
         rows = self._rows(body)
-        mine, others = rows[self.half[rows]], rows[~self.half[rows]]
-        here, there = residual.gain(mine, caution), residual.gain(others, caution)
+        first, others = rows[self.half[rows]], rows[~self.half[rows]]
+        here, there = residual.gain(first, caution), residual.gain(others, caution)
         while len(literals) < growth.literals:
-            literal, gain = self._best_literal(literals, mine, residual)
+            literal, gain = self._best_literal(literals, first, residual)
             if gain < growth.ratio * here:
                 break
             holds = np.zeros(len(self.half), bool)
             holds[self._rows(max(literal, ~literal))] = True
             holds ^= literal < 0
-            mine, others = mine[holds[mine]], others[holds[others]]
+            first, others = first[holds[first]], others[holds[others]]
             judged = residual.gain(others, caution)
-            enough = int(residual.is_member[mine].sum() + residual.is_member[others].sum()) >= growth.min_support
+            enough = int(residual.is_member[first].sum() + residual.is_member[others].sum()) >= growth.min_support
             if not enough or judged < (1 + growth.ratio) / 2 * there:
                 break
             literals, here, there = (*literals, literal), gain, judged

@@ -130,11 +130,11 @@ def _all_pairs(pointer: Longs, column: Ids, size: int) -> tuple[Ids, Longs]:
 def _list_pairs(pointer: Longs, column: Ids, size: int, owner: Ids, key: Longs) -> None:
     used = 0
     for i in range(len(pointer) - 1):
-        mine = np.sort(column[pointer[i] : pointer[i + 1]])
-        for a in range(min(len(mine), MAX_JOINED_PER_OBJECT)):
-            for b in range(a + 1, min(len(mine), MAX_JOINED_PER_OBJECT)):
+        patterns = np.sort(column[pointer[i] : pointer[i + 1]])
+        for a in range(min(len(patterns), MAX_JOINED_PER_OBJECT)):
+            for b in range(a + 1, min(len(patterns), MAX_JOINED_PER_OBJECT)):
                 owner[used] = i
-                key[used] = np.int64(mine[a]) * size + mine[b]
+                key[used] = np.int64(patterns[a]) * size + patterns[b]
                 used += 1
 
 

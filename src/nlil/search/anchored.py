@@ -4,12 +4,12 @@
     q(X, c) :- k(X, Z1)     half-anchored   (X and Z1 distinct)
     q(X, c) :- true         prior
 
-The facts of a head q(X, c) are the span of c along q ^ 1: its neighbours are the x. The loop over the edges of those
-x counts every body at once; a body k(X, d) is a span too, that of d along k ^ 1. The fact q(x, c) is hidden from its
-own body: there it supports neither the head's own span, nor its mirror image at a self-loop q(c, c), nor k(X, Z1) with
-k = q where x has no other q-edge.
+The facts of a head q(X, c) are the span of c along q ^ 1: its neighbours are the x. One loop over the edges of these x
+counts every body at once, since a body k(X, d) is a span too: that of d along k ^ 1. The fact q(x, c) is hidden from
+its own bodies: it supports neither q(X, c), nor the inverse at a self-loop q(c, c), nor k(X, Z1) with k = q if x has no
+other edge q.
 
-So a rule is two numbers, that of the head's span and that of its body, and three counts: see `room.ROW`.
+A rule is therefore two numbers (the span of its head, its body) and three counts: see `top_rules.ROW`.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from ..kernel.hidden import hides_edge
 from ..kernel.sorting import sort_range
 from ..logic.rule import SMOOTHING
 from .options import NEVER
-from .room import BODY, BODY_SIZE, CONFIDENCES, HEAD, PCA_BODY, ROW, SUPPORT, Needs, Room
+from .top_rules import BODY, BODY_SIZE, CONFIDENCES, HEAD, PCA_BODY, ROW, SUPPORT, Thresholds, TopRules
 
 LOOKUP = 8
-"""Edges that are walked in the time of looking up one body."""
+"""Looking up one body takes about as long as walking this many edges."""
 NEARLY = 1e-6
-"""So that no rounding loses a rule; what is kept in the end is decided by whole numbers."""
+"""Tolerance, so that rounding loses no rule; the final decision is made with integers."""
 
 
 @compiled
 def _add_bodies(graph: Graph, x: int, q: int, c: int, count: Ids, lost: Ids, touched: Longs, num_touched: int) -> int:
-    """Add 1 to the count of each body that holds of x without the fact q(x, c), and to `lost` of those that hold of x
-    only by that fact. A body k(X, d) is a span, the bodies k(X, Z1) are numbered behind the spans.
+    """Add 1 to `count` of each body that holds for x without the fact q(x, c), and to `lost` of each that needs it.
 
-    touched[:num_touched] lists the bodies that have been added to; returns the new num_touched.
+    A body k(X, d) has the number of its span; the bodies k(X, Z1) follow the spans. touched[:num_touched] lists the
+    bodies with a count; returns the new num_touched.
     """
     e, end = graph.pointer[x], graph.pointer[x + 1]
     while e < end:
@@ -72,7 +72,7 @@ def _add(body: int, is_lost: bool, count: Ids, lost: Ids, touched: Longs, num_to
 def _look_up(
     graph: Graph, x: int, q: int, c: int, least: Longs, count: Ids, lost: Ids, touched: Longs, num: int
 ) -> None:
-    """Do what `_add_bodies` does, but only for the first `num` of `touched`, and where x can help to reach `least`."""
+    """Do the same as `_add_bodies`, but only for the first `num` of `touched` that can still reach `least` with x."""
     num_spans = len(graph.span_node)
     for i in range(num):
         body = touched[i]
@@ -98,14 +98,14 @@ def _look_up(
 
 
 class Tally(NamedTuple):
-    """Scratch of one thread, all zeros between two calls: by body, how many entities there are of some kind.
+    """Scratch space of one thread: numbers of entities by body, all zeros between two calls.
 
     Attributes:
-        held: neighbours of the head that the body holds of.
-        lost: those that it holds of only by the hidden fact.
-        pca: entities with an edge along the step of the head that it holds of.
-        touched: bodies with a count.
-        least: of each of these, the count that a rule needs.
+        held: neighbours of the head for which the body holds.
+        lost: neighbours for which it holds only through the hidden fact.
+        pca: entities with an edge along the step of the head for which it holds.
+        touched: the bodies with a count.
+        least: for each of these, the support that a rule needs.
     """
 
     held: Ids
@@ -116,14 +116,14 @@ class Tally(NamedTuple):
 
     @classmethod
     def of(cls, num_bodies: int) -> Tally:
-        """Make room for `num_bodies`."""
+        """Make the arrays for `num_bodies`."""
         held, lost, pca, least = np.zeros((4, num_bodies), np.int32)
         return cls(held, lost, pca, np.zeros(num_bodies, span_numbers(num_bodies)), least)
 
 
 @compiled
 def _add_pca(graph: Graph, code: int, amount: int, pca: Ids) -> None:
-    """Add `amount` to every body once for each entity with an edge along `code` that it holds of."""
+    """Add `amount` to every body for each entity that has an edge along `code` and for which the body holds."""
     for i in range(graph.code_pointer[code], graph.code_pointer[code + 1]):
         x = graph.span_node[graph.code_span[i]]
         for span in range(graph.node_span[x], graph.node_span[x + 1]):
@@ -135,11 +135,11 @@ def _add_pca(graph: Graph, code: int, amount: int, pca: Ids) -> None:
 
 
 @compiled
-def _walk_head(graph: Graph, head: int, code: int, size: Longs, needs: Needs, tally: Tally, flag: Flag) -> int:
-    """Count the bodies of one head; returns how many of them were touched, -1 where it was stopped.
+def _walk_head(graph: Graph, head: int, code: int, size: Longs, needs: Thresholds, tally: Tally, flag: Flag) -> int:
+    """Count the bodies of one head; return the number of touched bodies, or -1 if the search was stopped.
 
-    Who has most edges by far is not walked: a rule needs the support of somebody else too, so its bodies are known
-    then, and are looked up.
+    A hub, with far more edges than all other neighbours together, is not walked: a rule needs support from another
+    neighbour too, so only the bodies found there are looked up.
     """
     low, high, c = graph.span_pointer[head], graph.span_pointer[head + 1], graph.span_node[head]
     edges, largest = 0, low
@@ -169,20 +169,29 @@ def _walk_head(graph: Graph, head: int, code: int, size: Longs, needs: Needs, ta
 
 
 @compiled
-def _least(needs: Needs, body_size: int) -> int:
-    """The least support of a rule whose body holds of so many entities."""
-    # Support and smoothed confidence together are the grade.
+def _least(needs: Thresholds, body_size: int) -> int:
+    """Return the least support of a rule whose body holds for this many entities."""
+    # The grade combines support and smoothed confidence.
     by_grade = needs.grade / CONFIDENCES * (body_size + SMOOTHING) / (body_size + SMOOTHING + 1)
     return max(needs.support, 1, math.ceil(max(needs.confidence * body_size, by_grade - NEARLY)))
 
 
 @compiled
 def _anchored_of(
-    graph: Graph, code: int, begin: int, end: int, size: Longs, needs: Needs, capacity: int, tally: Tally, flag: Flag
+    graph: Graph,
+    code: int,
+    begin: int,
+    end: int,
+    size: Longs,
+    needs: Thresholds,
+    capacity: int,
+    tally: Tally,
+    flag: Flag,
 ) -> tuple[int, int, int, Longs]:
-    """Rules of the heads begin .. end of a code, until `capacity` rows; (next head, rows it takes, rows, columns).
+    """Count the rules of the heads begin .. end of a code, up to `capacity` rows.
 
-    `size` says how many entities each body holds of.
+    Returns (next head, rows it needs, number of rows, columns). `size` is the number of entities for which each body
+    holds.
     """
     columns = np.empty((ROW, capacity), np.int64)
     num_spans, num_codes, n = len(graph.span_node), graph.num_codes, graph.num_entities
@@ -223,54 +232,53 @@ def _anchored_of(
 
 
 def body_sizes(graph: Graph) -> Longs:
-    """Count the entities that each body holds of.
+    """Return the number of entities for which each body holds.
 
-    Bodies are the spans k(X, d), and behind them for each code k that there is an edge k to another entity.
+    The bodies are the spans k(X, d), then for each code k the body k(X, Z1): an edge k to another entity.
     """
     beyond_self = np.bincount(graph.span_code[graph.leaves()], minlength=graph.num_codes)
     return np.concatenate((np.diff(graph.span_pointer), beyond_self))
 
 
 class HeadCounter:
-    """Counts rules of some heads of `graph`; the scratch of one thread. `sizes` are those of `body_sizes`."""
+    """Counts rules of heads of `graph`; holds the scratch space of one thread. `sizes` are the `body_sizes`."""
 
     def __init__(self, graph: Graph, sizes: Longs) -> None:
         self.graph, self.sizes, self.tally = graph, sizes, Tally.of(len(sizes))
-        self._code = 1  # the step whose entities tally.pca counts; an odd one counts none
+        self._code = 1  # the step whose entities tally.pca counts; none for odd codes
 
     @property
     def arrays(self) -> tuple[Any, ...]:
         """The scratch arrays."""
         return self.tally
 
-    def _turn_to(self, code: int) -> None:
-        """Let tally.pca count the entities with an edge along `code`; for the heads of one code that is done once."""
+    def _count_pca(self, code: int) -> None:
+        """Make tally.pca count the entities with an edge along `code`; once for all heads of a code."""
         if code != self._code:
             for step, amount in ((self._code, -1), (code, 1)):
                 if step % 2 == 0:
                     _add_pca(self.graph, step, amount, self.tally.pca)
             self._code = code
 
-    def rows(self, heads: Heads, room: Room, budget: int, flag: Flag = NEVER) -> Iterator[Longs]:
-        """Count anchored and half-anchored rules of `heads`, some of them at a time.
+    def rows(self, heads: Heads, best: TopRules, budget: int, flag: Flag = NEVER) -> Iterator[Longs]:
+        """Yield the anchored and half-anchored rules of `heads`, in blocks of about `budget` bytes.
 
-        Rows are those of `room.ROW`, by head; of one head the anchored rules by step and end, then the half-anchored
-        by step. `room` says which rules are wanted, a result takes about `budget` bytes, and nothing comes after the
-        `flag` is set.
+        Rows are those of `top_rules.ROW`, by head; within a head, anchored rules by step and end, then half-anchored
+        rules by step. `best` has the thresholds for rules; nothing is yielded once the `flag` is set.
         """
         code, begin, end = heads
         capacity = max(budget // (8 * ROW), 1)
-        self._turn_to(code)
+        self._count_pca(code)
         while begin < end and not flag[0]:
             begin, needed, rows, columns = _anchored_of(
-                self.graph, code, begin, end, self.sizes, room.needs, capacity, self.tally, flag
+                self.graph, code, begin, end, self.sizes, best.thresholds, capacity, self.tally, flag
             )
             yield columns[:, :rows]
             capacity = max(capacity, needed)
 
 
 class Heads(NamedTuple):
-    """Heads q(X, c) of one step q, `code`: the spans code_span[begin : end] of a graph, which are those along q ^ 1."""
+    """Heads q(X, c) of one step q, the `code`: the spans code_span[begin : end] of a graph, which run along q ^ 1."""
 
     code: int
     begin: int
@@ -282,9 +290,9 @@ class Heads(NamedTuple):
         return cls(code, int(graph.code_pointer[code ^ 1]), int(graph.code_pointer[(code ^ 1) + 1]))
 
     def cut(self, graph: Graph, min_support: int, most: int) -> list[tuple[Heads, int]]:
-        """Cut them into parts of about `most` edges to walk; returns each with its number of edges.
+        """Split the heads into parts of about `most` edges to walk; return each part with its number of edges.
 
-        Heads with less than `min_support` facts are not walked.
+        Heads with fewer than `min_support` facts are not walked.
         """
         edges = np.cumsum(_edges_of_heads(graph, self.code, self.begin, self.end, min_support))
         if not len(edges) or not edges[-1]:
@@ -298,7 +306,7 @@ class Heads(NamedTuple):
 
 @compiled
 def _edges_of_heads(graph: Graph, code: int, begin: int, end: int, min_support: int) -> Longs:
-    """The edges that are walked for each head."""
+    """Return the number of edges that are walked for each head."""
     edges = np.zeros(end - begin, np.int64)
     for place in range(begin, end):
         low, high = graph.span_pointer[graph.code_span[place]], graph.span_pointer[graph.code_span[place] + 1]
@@ -307,15 +315,15 @@ def _edges_of_heads(graph: Graph, code: int, begin: int, end: int, min_support: 
             degree = graph.pointer[graph.neighbour[m] + 1] - graph.pointer[graph.neighbour[m]]
             edges[place - begin] += degree
             largest = max(largest, degree)
-        # Who has most edges by far is looked up; whoever it is, something is to be done for each head.
+        # A hub is looked up instead of walked; every neighbour costs at least one step.
         edges[place - begin] += high - low - largest
     return edges
 
 
 def prior_rows(graph: Graph, code: int, min_support: int) -> Longs:
-    """Count q(X, c) :- true for every c, q being the step `code`: its body has no step and holds for every entity.
+    """Count q(X, c) :- true for every c, where q is the step `code`; the body holds for every entity.
 
-    Rows as of `HeadCounter.rows`; this body is numbered behind all others.
+    Rows are those of `HeadCounter.rows`; the body `true` has the last number.
     """
     spans = graph.code_span[graph.code_pointer[code ^ 1] : graph.code_pointer[(code ^ 1) + 1]]
     support = graph.span_pointer[spans + 1] - graph.span_pointer[spans]

@@ -2,9 +2,9 @@
 
     p(X, Y) :- r(X, Y)              p(X, Y) :- r1(X, Z1), r2(Z1, Y)        all variables distinct
 
-Body size counts the pairs (a, b) that the chain connects, support those with a target fact p(a, b), and the PCA body
-those of which a has some target fact. With distinct variables a chain of two or more steps cannot run through p(a, b)
-itself, so nothing needs hiding; for one step p(a, b) is excluded as its own body.
+The body size counts the pairs (a, b) that the chain connects, the support those with a target fact p(a, b), and the PCA
+body those where a has any target fact. With distinct variables a chain of two or more steps cannot use p(a, b) itself,
+so nothing needs to be hidden; of one step, the target itself is excluded as a body.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..kernel.walk import NO_LIMIT, WalkSpace, is_needless, walk_space
 from .options import ChainRows, Task, join_rows
 
 CHEAP = 50
-"""Ways on from an entity up to which they are walked again rather than tested for leading anywhere new."""
+"""Up to this many continuations, walking them again is cheaper than testing whether they can lead to new ends."""
 MANY = 1 << 30
 
 
@@ -39,15 +39,17 @@ def mark_objects(facts: TargetFacts, a: int, mark: Longs, epoch: int) -> None:
 
 
 class ChainEdges(NamedTuple):
-    """Scratch of one thread: the edges of one chain, by step, from which the rest of it can still be walked.
+    """Scratch space of one thread: by step, the edges of one chain from which its end can be reached.
+
+    Consecutive chains that end in the same steps share the edges of these steps.
 
     Attributes:
-        span: (steps, entities, 2), from where to where the edges of an entity stand; ~from where not `cheap`.
+        span: (steps, entities, 2), the range of the edges of an entity; its begin is stored as ~begin if not `cheap`.
         neighbour: (steps, edges).
-        ways: (steps, entities, 2), the chain that it was written for, and how many ways on there are, MANY at most.
-        chain: by step, the number of the chain that the rest from there on was written for.
-        steps: by step, the code that it was written for; -1 where only some starts were.
-        cheap: ways on from an entity up to which they are walked again without a test (CHEAP).
+        ways: (steps, entities, 2), the chain an entry was written for, and the number of continuations, at most MANY.
+        chain: by step, the number of the chain for which this step and the following were written.
+        steps: by step, the code it was written for; -1 if only for some starts.
+        cheap: up to this many continuations are walked again without a test (CHEAP).
     """
 
     span: Ids
@@ -59,8 +61,8 @@ class ChainEdges(NamedTuple):
 
 
 @compiled
-def _keep_alive(graph: Graph, steps: Ids, path: ChainEdges, with_starts: bool) -> None:
-    """Fill `path` for this chain, from its last step to its first, or to the second; what is there already stays."""
+def _fill_edges(graph: Graph, steps: Ids, path: ChainEdges, with_starts: bool) -> None:
+    """Fill `path` for this chain from its last step back to the first (or second), reusing steps that are the same."""
     same, number = len(steps), 1
     while same > 0 and path.steps[same - 1] == steps[same - 1]:
         same -= 1
@@ -90,8 +92,8 @@ def _keep_alive(graph: Graph, steps: Ids, path: ChainEdges, with_starts: bool) -
 
 
 @compiled
-def _keep_start(graph: Graph, span: int, length: int, path: ChainEdges) -> None:
-    """Fill the first step of `path` for the start of this span alone."""
+def _fill_start(graph: Graph, span: int, length: int, path: ChainEdges) -> None:
+    """Fill the first step of `path` for one start, that of this span."""
     here, kept = graph.span_node[span], 0
     for e in range(graph.span_pointer[span], graph.span_pointer[span + 1]):
         there = graph.neighbour[e]
@@ -105,7 +107,7 @@ def _keep_start(graph: Graph, span: int, length: int, path: ChainEdges) -> None:
 
 @compiled
 def _ends(space: WalkSpace, path: ChainEdges, start: int, length: int) -> int:
-    """The ends of the chain from `start`, all its entities different, into space.ends; returns how many."""
+    """Write the ends of the chain from `start`, all entities distinct, into space.ends; return their number."""
     space.clock[0] += 1
     epoch = space.clock[0]
     found, depth, last = 0, 0, length - 1
@@ -165,17 +167,19 @@ def _count_chain(
     support: Longs,
     pca: Longs,
 ) -> int:
-    """Adds to the support and PCA body of each target; returns the body size. Only every `stride`-th start counts, and
-    no start after `most_pairs` pairs."""
+    """Add to the support and PCA body of each target; return the body size.
+
+    Only every `stride`-th start counts, and no start after `most_pairs` pairs.
+    """
     is_sample = stride > 1
-    _keep_alive(graph, steps, path, not is_sample)
+    _fill_edges(graph, steps, path, not is_sample)
     body = 0
     for i in range(graph.code_pointer[steps[0]] + stride - 1, graph.code_pointer[steps[0] + 1], stride):
         if body >= most_pairs or space.flag[0]:
             break
         a = graph.span_node[graph.code_span[i]]
         if is_sample:
-            _keep_start(graph, graph.code_span[i], len(steps), path)
+            _fill_start(graph, graph.code_span[i], len(steps), path)
         if path.ways[0, a, 0] != path.chain[0]:
             continue
         found = _ends(space, path, a, len(steps))
@@ -198,7 +202,7 @@ def _count_chain(
 
 
 class ChainCounter:
-    """Counts chains of `length` steps, one after the other, for all targets; the scratch arrays of one thread."""
+    """Counts chains of `length` steps for all targets; holds the scratch space of one thread."""
 
     def __init__(self, task: Task, length: int) -> None:
         graph, shape = task.graph, (length, task.graph.num_entities, 2)
@@ -220,9 +224,9 @@ class ChainCounter:
         return self.space, self.mark, self.path
 
     def count(self, steps: Ids, stride: int = 1, most_pairs: int = NO_LIMIT) -> tuple[Longs, int, Longs]:
-        """Count support of each target, body size, PCA body of each target for one chain.
+        """Return (support by target, body size, PCA body by target) of one chain.
 
-        With a `stride` only every so many-th start counts, and no start after `most_pairs` pairs were reached.
+        Only every `stride`-th start counts, and no start after `most_pairs` pairs.
         """
         graph, facts = self.task.graph, self.task.facts
         support, pca = np.zeros((2, len(self.task.targets)), np.int64)
@@ -230,16 +234,16 @@ class ChainCounter:
         return support, body, pca
 
     def rows(self, steps: Ids) -> ChainRows:
-        """Return the rules that have this chain as body, for every target that it supports well enough.
+        """Return the rules with this chain as body, for every target with enough support and confidence.
 
-        None where the search was stopped before all was counted.
+        There are none if the search was stopped before everything was counted.
         """
         support, body, pca = self.count(steps)
         enough = self.task.options.enough(support, body) & (self.space.flag[0] == 0)
         if len(steps) == 1:
             enough &= ~is_own_fact(2 * self.task.targets, steps[0])
         target = np.flatnonzero(enough)
-        counts = np.empty((4, len(target)), np.int64)  # filled in place: a stack takes longer than most chains
+        counts = np.empty((4, len(target)), np.int64)  # filled in place: np.stack takes longer than most chains
         counts[0], counts[1], counts[2], counts[3] = target, support[target], body, pca[target]
         return np.repeat(steps[None, :], len(target), axis=0), counts
 

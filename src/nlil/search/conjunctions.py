@@ -1,9 +1,9 @@
 """Conjunctions of statements, found by counting: `p(X, Y) :- q(X, Z1), r(Z1, Y), s(Y, X), t(X, c)`.
 
-Statements are the chains of one and two steps that were counted for a target, and what can be said of X or of Y alone.
-Two are joined where both together are clearly more often right than either alone, then three in the same way. One
-product of matrices counts all pairs of statements. Those are proposed first that raise what is known of the facts most,
-given the chains and what was proposed before.
+Statements are the chains of one and two steps that were counted for a target, and filters on X or on Y. Two statements
+are joined if their conjunction is clearly more confident than either alone; a third is added by the same test. One
+matrix product counts all pairs of statements. Conjunctions are proposed greedily: next comes the one that most raises
+the confidence of the facts, given the chains and earlier proposals.
 
 `found` are conjunctions, as columns of a statement table and counts.
 """
@@ -29,24 +29,24 @@ from .truth_table import ChainPairs, Filters, StatementTable
 from .typed import GAIN
 
 MOST_ENTITIES = 4096
-"""Of a base in which conjunctions are looked for: every pair of entities has a place in an array."""
+"""Limit for searching conjunctions, which needs arrays over all pairs of entities."""
 MOST_CHAINS = 150
 """Chains of a target that may be joined, most confident first."""
 MOST_FILTERS = 60
-"""Filters on X, and as many on Y, that may be joined: those that help some chain most."""
+"""Filters on X, and on Y, that may be joined: those that improve a chain most."""
 MOST_PAIRS, MOST_TRIPLED = 500, 40
-"""Conjunctions that are compared fact by fact; of two statements, those that a third is looked for."""
+"""Conjunctions that are compared fact by fact; conjunctions of two statements that may get a third."""
 FILTER_BLOCK = 10_000
-"""Filters whose counts are held at a time."""
+"""Filters counted at a time."""
 
 
 Found = tuple[Longs, Doubles]
-"""Conjunctions: columns of a table (found, 3), where -1 fills up; and (3, found) how many facts they hold for, how many
-other pairs, and what they are worth."""
+"""Conjunctions: columns of a table (found, 3), padded with -1; and (3, found) the number of facts and of other pairs
+for which they hold, and their gain."""
 
 
 class Conjunctions:
-    """Finds conjunctions for one target after another; bodies use the facts of `body`, None: those of `kb`."""
+    """Finds conjunctions, target by target; bodies use the facts of `body` (None: of `kb`)."""
 
     def __init__(self, kb: KnowledgeBase, body: KnowledgeBase | None, options: CountOptions) -> None:
         self.kb, self.options = kb.crisp, options
@@ -73,7 +73,7 @@ class Conjunctions:
         return RuleSet.of(self.kb, list({s.rule: s for s in scored}.values()))
 
     def _chains(self, rules: RuleSet, target: int) -> Longs:
-        """Rows of its chains of one and two moves, most confident first."""
+        """Return the rows of the target's chains of one and two moves, most confident first."""
         lines = rules.bodies.lines
         is_chain = (lines.end == Y_NODE) & (lines.start == X_NODE) & lines.distinct & (lines.lengths <= 2)
         for step in lines.steps.T.astype(np.int64):
@@ -82,7 +82,7 @@ class Conjunctions:
         return rows[np.lexsort((rows, -rules.weights[rows]))]
 
     def _helpful(self, table: StatementTable) -> tuple[Longs, Longs]:
-        """The filters on X, and those on Y, that help some chain most."""
+        """Return the filters on X, and those on Y, that improve a chain most."""
         support, others = table.facts.sum(axis=0), table.others.sum(axis=0, dtype=np.int64)
         before = _smoothed(support, others)
         found = []
@@ -94,7 +94,7 @@ class Conjunctions:
                 rows = np.arange(begin, min(begin + FILTER_BLOCK, len(worth)))
                 member = self.filters.member[rows]
                 worth[rows] = self._worth(member @ of_facts, member @ of_others, before).max(axis=1)
-            # Filters along the target itself held of some facts only through them: count these again.
+            # A filter along the target itself may hold only through the fact in question: count it with that hidden.
             for row in np.flatnonzero((worth > 0) & can_hide(2 * table.target, self.filters.code)):
                 holds = table.holds_of_facts(self.filters, int(row), side)
                 again = table.facts[holds].sum(axis=0), (self.filters.member[row] @ of_others)[0]
@@ -104,7 +104,7 @@ class Conjunctions:
         return found[0], found[1]
 
     def _worth(self, support: np.ndarray, others: np.ndarray, before: np.ndarray) -> Doubles:
-        """What a conjunction says more of the facts than its best part, in nats; 0 where that is not clear."""
+        """Return the gain of a conjunction over its best part: log-likelihood in nats, 0 unless clearly better."""
         after = _smoothed(support, others)
         clear = self.options.enough(support, support + others) & (after >= GAIN * before)
         return np.where(clear, support * np.log(np.maximum(after, 1e-9) / np.maximum(before, 1e-9)), 0.0)
@@ -118,13 +118,13 @@ class Conjunctions:
         before[:, :chains] = np.maximum(before[:, :chains], alone[None, :])
         worth = self._worth(support, others, before)
         worth[np.tril_indices(chains)] = 0
-        worth[:, chains:][:, self.is_unary[table.lines.steps[chains:, 0] >> 1]] = 0  # typed chains say this already
+        worth[:, chains:][:, self.is_unary[table.lines.steps[chains:, 0] >> 1]] = 0  # these are typed chains already
         left, right = np.nonzero(worth)
         columns = np.stack((left, right, np.full_like(left, -1)), axis=1)
         return best((columns, np.stack([counts[left, right] for counts in (support, others, worth)])), MOST_PAIRS)
 
     def _triples(self, table: StatementTable, pairs: Found) -> Found:
-        """The pairs and one statement more."""
+        """Return the pairs with one more statement."""
         one, two = pairs[0].T[:2]
         support = products(table.facts[:, one] & table.facts[:, two], table.facts)
         others = products(table.others[:, one] & table.others[:, two], table.others)
@@ -147,14 +147,14 @@ class Conjunctions:
 
 
 def without_dead(table: StatementTable, columns: list[int]) -> list[int]:
-    """Leave out statements that change no count: a third one may make one of the first two idle. A chain stays.
+    """Drop statements that change no count, but keep a chain: the third may make one of the first two redundant.
 
     `columns` of the `table` are those of the conjunction.
     """
 
-    def counts(some: list[int]) -> tuple[int, int]:
-        holds = (np.bitwise_and.reduce(rows[:, some], axis=1) for rows in (table.facts, table.others))
-        facts, others = (int(mine.sum(dtype=np.int64)) for mine in holds)
+    def counts(columns: list[int]) -> tuple[int, int]:
+        holds = (np.bitwise_and.reduce(rows[:, columns], axis=1) for rows in (table.facts, table.others))
+        facts, others = (int(truth.sum(dtype=np.int64)) for truth in holds)
         return facts, others
 
     wanted = counts(columns)
@@ -166,16 +166,16 @@ def without_dead(table: StatementTable, columns: list[int]) -> list[int]:
 
 
 def best(found: Found, count: int) -> Found:
-    """Return the `count` conjunctions that are worth most."""
+    """Return the `count` conjunctions with the largest gain."""
     columns, counts = found
     order = np.lexsort((*columns.T[::-1], -counts[2]))[:count]
     return columns[order], counts[:, order]
 
 
 def products(left: np.ndarray, right: np.ndarray, block: int = 2**14) -> np.ndarray:
-    """Return left.T @ right of 0 and 1, in float32: exact, as no count comes near 2^24.
+    """Return left.T @ right for matrices of 0 and 1, in blocks of `block` rows.
 
-    `block` rows are taken at a time.
+    float32 is exact, since all counts are far below 2^24.
     """
     result = np.zeros((left.shape[1], right.shape[1]), np.float32)
     for begin in range(0, len(left), block):
@@ -185,12 +185,12 @@ def products(left: np.ndarray, right: np.ndarray, block: int = 2**14) -> np.ndar
 
 
 def chosen(table: StatementTable, found: Found, known: Doubles, count: int) -> Iterator[int]:
-    """Yield up to `count`, best first: what raises the `known` confidence of the facts most; then that has been raised.
+    """Choose up to `count` conjunctions greedily: the one that most raises the confidence of the facts comes next.
 
-    `table` says where statements hold.
+    `table` says where statements hold; `known` is the confidence of each fact before.
     """
     columns, counts = found
-    # A column of ones stands where -1 fills up.
+    # The padding -1 refers to a column of ones.
     facts = np.column_stack((table.facts, np.ones(len(known), np.uint8))).astype(bool)
     holds = np.ascontiguousarray(facts[:, columns].all(axis=2).T)
     level, before = np.log(_smoothed(*counts[:2])), np.log(np.maximum(known, 1e-3))
@@ -206,11 +206,11 @@ def chosen(table: StatementTable, found: Found, known: Doubles, count: int) -> I
 
 
 def _by_entity(holds: np.ndarray, entity: Longs, num_entities: int) -> np.ndarray:
-    """(entities, columns): for how many rows of each entity a column holds."""
+    """Return (entities, columns): the number of rows of each entity for which a column holds."""
     rows = np.ones(len(entity), np.float32), (entity, np.arange(len(entity)))
     return csr_matrix(rows, (num_entities, len(entity))) @ holds
 
 
 def _smoothed(support: np.ndarray, others: np.ndarray) -> Doubles:
-    """The smoothed confidence of what holds for so many facts and so many other pairs."""
+    """Return the smoothed confidence of bodies with this support and this number of other pairs."""
     return np.asarray(smoothed_confidence(support, support + others), np.float64)

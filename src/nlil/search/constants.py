@@ -1,6 +1,6 @@
 """Rules with a constant in the head for all targets, as one RuleSet: counted by loops or on a device, then joined.
 
-`anchored.py` says what these rules are and counts them, `room.py` which are kept.
+`anchored.py` defines and counts these rules; `top_rules.py` decides which are kept.
 """
 
 from __future__ import annotations
@@ -22,48 +22,48 @@ from ..progress import Progress
 from .anchored import HeadCounter, Heads, body_sizes, prior_rows
 from .cost import most_rules
 from .options import Task
-from .room import BODY, BODY_SIZE, HEAD, PCA_BODY, ROW, SUPPORT, Needs, Room
+from .top_rules import BODY, BODY_SIZE, HEAD, PCA_BODY, ROW, SUPPORT, Thresholds, TopRules
 
 if TYPE_CHECKING:
     from .tensors import TensorCounter
 
 CHUNKS = 32
-"""The budget of all threads together is this many times what comes back from one compiled call."""
+"""One compiled call returns at most the memory budget, divided by this and by the number of threads."""
 EDGES_PER_RULE = 4
-"""Edges that are walked for each anchored rule found, about; 5 on a generated graph of 0.3 million facts."""
+"""Approximate number of edges walked per anchored rule found; 5 on a generated graph of 0.3 million facts."""
 PART_EDGES = 2**23
-"""Edges of the heads of one task: the largest predicate must not keep one thread busy while others wait."""
+"""Edges per task: the largest predicate must not keep one thread busy while others wait."""
 AT_ONCE = 4
-"""Tasks for each thread at least, before the next ones are told what there is no room for."""
+"""Least number of tasks per thread between two updates of the thresholds."""
 
 
 def constant_rules(task: Task, tensors: TensorCounter | None) -> tuple[RuleSet, list[str]]:
-    """Return anchored, half-anchored rules and priors, direction by direction of each target, and notes.
+    """Return anchored rules, half-anchored rules and priors by target and direction, and notes.
 
-    On a device with `tensors`. A search that is stopped has its priors all the same: they take no time, and every query
-    has an answer by them.
+    `tensors` counts on a device. Priors are returned even if the search was stopped: they take no time, and give every
+    query an answer.
     """
     graph, options = task.graph, task.options
     codes = [int(code) for t in task.targets for code in (2 * t, 2 * t + 1)]
     num_priors = int(np.count_nonzero(np.diff(graph.span_pointer) >= options.min_support))
     most = most_rules(options.memory, len(graph.code) // 2, num_priors, options.seconds_left)
-    room = Room(Needs(options.min_support, options.min_confidence, 0), most, _numbers(graph))
+    best = TopRules(Thresholds(options.min_support, options.min_confidence, 0), most, _numbers(graph))
     if tensors is not None:
         for done, (code, rows) in enumerate(tensors.anchored(codes), start=1):
             if done > 1 and options.is_late:
                 break
-            room.add(code, rows)
+            best.add(code, rows)
             task.progress("constants", done, len(codes))
     elif not options.is_late:
-        for code, least, kept in _counted(task, codes, room):
-            room.add(code, kept)
-            room.raise_to(least)
-    parts = [part for code in codes for part in (*room.take(code), prior_rows(graph, code, options.min_support))]
-    return rules_of_rows(task.kb, graph, parts), room.notes
+        for code, least, rows in _counted(task, codes, best):
+            best.add(code, rows)
+            best.raise_to(least)
+    parts = [part for code in codes for part in (*best.take(code), prior_rows(graph, code, options.min_support))]
+    return rules_of_rows(task.kb, graph, parts), best.notes
 
 
 def priors(kb: KnowledgeBase, targets: Sequence[int], min_support: int) -> RuleSet:
-    """Return p(X, c) :- true and p(c, Y) :- true of binary `targets`, where they hold `min_support` times."""
+    """Return p(X, c) :- true and p(c, Y) :- true of binary `targets` that have `min_support`."""
     graph = Graph.of(kb)
     codes = [code for target in targets for code in (2 * target, 2 * target + 1)]
     return rules_of_rows(kb, graph, [prior_rows(graph, code, min_support) for code in codes])
@@ -72,32 +72,32 @@ def priors(kb: KnowledgeBase, targets: Sequence[int], min_support: int) -> RuleS
 # counting on many threads -------------------------------------------------------------------------------
 
 
-def _counted(task: Task, codes: list[int], room: Room) -> Iterator[tuple[int, int, np.ndarray]]:
-    """(code, least grade, rows) of some heads at a time, as many at once as there may be room for in memory.
+def _counted(task: Task, codes: list[int], best: TopRules) -> Iterator[tuple[int, int, np.ndarray]]:
+    """Yield (code, least grade, rows) of batches of heads, each about as large as memory allows.
 
-    What the first of them leave no room for the next ones need not find.
+    The rules of one batch raise the thresholds of `best` for the next.
     """
     graph, options, sizes = task.graph, task.options, body_sizes(task.graph)
     pool = workers(lambda: HeadCounter(graph, sizes), options.threads, options.memory)
     budget = max(options.memory // (CHUNKS * pool.threads), 2**20)
     parts = [part for code in codes for part in Heads.of(graph, code).cut(graph, options.min_support, PART_EDGES)]
     work = np.cumsum([edges for _, edges in parts])
-    most, dtype = room.most, _numbers(graph)
+    most, dtype = best.most, _numbers(graph)
     batch = (work / max(EDGES_PER_RULE * most, AT_ONCE * PART_EDGES * pool.threads)).astype(np.int64)
 
-    def count(counter: HeadCounter, some: tuple[Heads, Needs]) -> tuple[int, int, np.ndarray]:
-        heads, own = some[0], Room(some[1], most, dtype)
+    def count(counter: HeadCounter, part: tuple[Heads, Thresholds]) -> tuple[int, int, np.ndarray]:
+        heads, own = part[0], TopRules(part[1], most, dtype)
         for rows in counter.rows(heads, own, budget, options.flag):
             own.add(heads.code, rows)
         found = np.concatenate([np.zeros((ROW, 0), np.int32), *own.take(heads.code)], axis=1)
-        return heads.code, own.needs.grade, found
+        return heads.code, own.thresholds.grade, found
 
     before = 0
     for number in np.unique(batch):
-        some = [heads for (heads, _), place in zip(parts, batch) if place == number]
+        tasks = [(heads, best.thresholds) for (heads, _), own in zip(parts, batch) if own == number]
         report = partial(_report, task.progress, before, len(parts))
-        yield from pool.map(count, [(heads, room.needs) for heads in some], "constants", report, options.stop)
-        before += len(some)
+        yield from pool.map(count, tasks, "constants", report, options.stop)
+        before += len(tasks)
 
 
 def _report(progress: Progress, before: int, total: int, stage: str, done: int, of: int, note: str = "") -> None:
@@ -108,22 +108,22 @@ def _report(progress: Progress, before: int, total: int, stage: str, done: int, 
 
 
 def _numbers(graph: Graph) -> type:
-    """The narrowest type for spans and bodies."""
+    """Return the narrowest type for the numbers of spans and bodies."""
     return span_numbers(graph.num_spans + graph.num_codes + 1)
 
 
 def rules_of_rows(kb: KnowledgeBase, graph: Graph, parts: Sequence[np.ndarray]) -> RuleSet:
-    """Make rules of the rows of all `parts` (see `room.ROW`), which are counted on `graph`.
+    """Make rules of the rows of all `parts` (see `top_rules.ROW`), which were counted on `graph`.
 
-    They are q(X, c) for an even step q, q(c, Y) for an odd one: both have the same spans, seen from the other argument.
-    Bodies are numbered already, so equal ones need no sorting to be found: there may be tens of millions of rules.
+    An even step q gives q(X, c), an odd one q(c, Y): both have the same spans, seen from the other argument. Equal
+    bodies have the same number, so no sorting is needed: there may be tens of millions of rules.
     """
 
     def column(place: int, dtype: type) -> np.ndarray:
         return np.concatenate([np.zeros(0, dtype), *(part[place].astype(dtype, copy=False) for part in parts)])
 
     head, body = (column(place, _numbers(graph)) for place in (HEAD, BODY))
-    is_second = (graph.span_code & 1 == 1)[head]  # the span of q(X, c) is that of c along q ^ 1
+    is_second = (graph.span_code & 1 == 1)[head]  # the span of q(X, c) runs from c along q ^ 1
     used = _used(graph, is_second, body)
     number = (np.cumsum(used) - 1).astype(np.int32).reshape(used.shape)
     bodies = number[0, body]
@@ -145,7 +145,7 @@ def rules_of_rows(kb: KnowledgeBase, graph: Graph, parts: Sequence[np.ndarray]) 
 
 
 def _used(graph: Graph, is_second: Mask, body: np.ndarray) -> Mask:
-    """(2, bodies): which bodies start at Y, and which at X; `true` starts nowhere, and counts as one at X."""
+    """Return (2, bodies): which bodies start at Y, and which at X; `true` has no start and is listed at X."""
     used = np.zeros((2, graph.num_spans + graph.num_codes + 1), bool)
     used[0, body[~is_second]] = True
     used[1, body[is_second]] = True
@@ -154,7 +154,7 @@ def _used(graph: Graph, is_second: Mask, body: np.ndarray) -> Mask:
 
 
 def _lines(kb: KnowledgeBase, graph: Graph, used: Mask) -> Lines:
-    """The lines of the bodies that are `used`, in their order."""
+    """Return the lines of the `used` bodies, in order."""
     from_x, body = np.nonzero(used)
     span, code = np.minimum(body, max(graph.num_spans - 1, 0)), body - graph.num_spans
     is_span, is_true = code < 0, code == graph.num_codes

@@ -1,9 +1,8 @@
-"""What learning takes, from counts alone: memory, time, paths and rules, before anything runs.   [docs/scale.md]
+"""The cost of learning, estimated from counts alone: memory, time, paths and rules.   [docs/scale.md]
 
-Everything is a count times a constant. The constants are fitted by hand to generated graphs of 0.3, 1 and 3 million
-facts on one busy machine; another one is faster or slower as a whole, and larger graphs are not measured yet. The same
-numbers decide how many rules there is room for (`most_rules`) and whether a budget can hold a base at all
-(`check_memory`).
+Every estimate is a count times a constant. The constants were fitted by hand to generated graphs of 0.3, 1 and 3
+million facts on one busy machine; other machines differ by a factor, and larger graphs have not been measured. The same
+numbers decide how many rules fit into memory (`most_rules`) and whether a base fits at all (`check_memory`).
 """
 
 from __future__ import annotations
@@ -21,55 +20,55 @@ from ..kernel.pool import SCRATCH_SHARE
 PROCESS_BYTES = 150e6
 """Python with the libraries that learning needs."""
 FACT_BYTES = 280
-"""A fact with its edges, indexes, and what sorting them takes at a time."""
+"""Per fact: its edges, indexes, and the buffers to sort them."""
 RULE_BYTES = 200
-"""A rule, and what is computed of all rules at a time: orders, weights, plans for ranking."""
+"""Per rule: its columns, and what is computed for all rules at once: orders, weights, plans for ranking."""
 ENTITY_BYTES = 500
-"""Scratch of a thread for one entity: paths, candidates and their evidence, as far as queries touch them."""
+"""Per entity and thread, scratch space: paths, candidates and their evidence, as far as queries touch them."""
 MANY_ENTITIES, LEAST_SHARE = 50_000, 0.2
-"""Entities beyond which fewer facts are ranked to choose by, but this share of what a small base takes."""
+"""With more entities, decisions rank fewer facts, but at least this share of the number on a small base."""
 LEAST_RULES = 100_000
-"""There is always room for so many."""
+"""This many rules are always kept."""
 ROOM, SPARE = 1.2, 500e6
-"""What a run may take: so many times the budget, and this much more."""
+"""A run may take this many times its budget, plus this many bytes."""
 
 FACT_SECONDS = 5e-6
-"""Of one core, for a fact: to index it, for this graph and its parts."""
+"""Of one core, per fact: to index it, for this graph and its parts."""
 NEAR_SECONDS = 4e-8
-"""For an edge at the smaller end of a fact."""
+"""Per edge at the end of a fact with fewer edges."""
 CHAIN_SECONDS = 5e-5
-"""For a fact: to find, estimate and count chains of three steps."""
+"""Per fact: to find, estimate and count chains of three steps."""
 WALK_SECONDS = 1.7e-7
-"""For an edge that is walked to count anchored rules."""
+"""Per edge walked to count anchored rules."""
 TARGET_SECONDS, TARGET_ENTITY_SECONDS = 0.1, 1.8e-6
-"""For a target: to choose its theory; and for each entity beside it."""
+"""Per target, to choose its theory; and more per entity."""
 QUERY_SECONDS, QUERY_ENTITY_SECONDS = 5e-4, 3e-8
-"""For a query of weighing and calibration, and for each entity beside it."""
+"""Per query of weighing and calibration; and more per entity."""
 QUERIES = 20_000
-"""These queries, on a small base."""
+"""Number of these queries on a small base."""
 RULE_SECONDS = 5e-7
-"""For a rule: to join and write it."""
+"""Per rule: to join and write it."""
 WRITE_SHARE = 0.25
-"""Of a time limit, what joining and writing rules may take."""
+"""Limit for joining and writing rules, as a share of the time left."""
 
 NETWORK_BYTES = 1e9
-"""Bytes that a node receives in a second."""
+"""Bytes per second that a node receives."""
 BASE_BYTES = 80
-"""A fact with its indexes, which travel to every node."""
+"""Per fact with its indexes, which are sent to every node."""
 ROW_BYTES = 24
-"""A rule on its way back."""
+"""Per rule sent back."""
 
 
 class Size(NamedTuple):
-    """What the cost depends on.
+    """The counts that determine the cost.
 
     Attributes:
         facts: binary training facts.
-        entities: as many as the base has.
+        entities: entities of the base.
         targets: binary predicates with facts.
-        near: over all facts, the edges of their smaller end: what chains of two steps are found from.
+        near: summed over all facts, the edges at the end with fewer: chains of two steps are found from these.
         walked: edges walked to count anchored rules, over all heads with enough facts.
-        heads: such heads q(X, c); each has a prior.
+        heads: heads q(X, c) with enough facts; each has a prior.
     """
 
     facts: float
@@ -87,8 +86,8 @@ class Size(NamedTuple):
         near = int(np.minimum(degree[facts.subject], degree[facts.object]).sum())
         walked, heads, targets = 0, 0, np.unique(facts.predicate)
         for target in targets.tolist():
-            mine = facts.of(target)
-            for node, other in ((mine.subject, mine.object), (mine.object, mine.subject)):
+            own = facts.of(target)
+            for node, other in ((own.subject, own.object), (own.object, own.subject)):
                 order = np.argsort(node, kind="stable")
                 first = np.flatnonzero(np.diff(node[order], prepend=-1))
                 enough = np.diff(first, append=len(node)) >= min_support
@@ -100,21 +99,21 @@ class Size(NamedTuple):
 
     @classmethod
     def generated(cls, facts: float) -> Size:
-        """Return the size of a graph of so many `facts`, if it were one of `nlil bench ladder`."""
+        """Return the size of a graph with this number of `facts`, generated as in `nlil bench ladder`."""
         millions = facts / 1e6
         return cls(facts, facts / 8, 220, 6e7 * millions**1.2, 1.3e8 * millions**1.4, 0.33 * facts)
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What one process takes, by part.
+    """The cost of one process, by part.
 
     Attributes:
-        size: what it was computed from.
-        memory: bytes, by what they are for.
-        seconds: of one core, by what they are for.
+        size: the counts it was computed from.
+        memory: bytes, by purpose.
+        seconds: of one core, by purpose.
         paths: edges walked.
-        rules: how many are kept.
+        rules: rules kept.
     """
 
     size: Size
@@ -125,31 +124,31 @@ class Cost:
 
     @property
     def bytes(self) -> float:
-        """All memory."""
+        """The total memory."""
         return sum(self.memory.values())
 
     @property
     def cpu_seconds(self) -> float:
-        """All seconds of one core."""
+        """The total seconds of one core."""
         return sum(self.seconds.values())
 
     def wall_seconds(self, cores: int) -> float:
-        """Return the seconds on so many `cores`: what threads share, and what one thread does alone."""
+        """Return the seconds on this number of `cores`: parallel work is divided, the rest is not."""
         alone = sum(value for name, value in self.seconds.items() if name in ALONE)
         return alone + (self.cpu_seconds - alone) / max(cores, 1)
 
 
 ALONE = ("read and index", "write rules")
-"""What is done by one thread."""
+"""The parts that run on one thread."""
 
 
 def cost(size: Size, memory: int, threads: int = 1, constants: bool = True) -> Cost:
-    """Estimate what learning on a base of this `size` takes.
+    """Estimate the cost of learning on a base of this `size`.
 
     Args:
         size: counts of the base.
-        memory: the budget in bytes; how many rules are kept depends on it.
-        threads: each has its own scratch; those that have no room for it are not used.
+        memory: the budget in bytes, which limits the rules that are kept.
+        threads: each has its own scratch space; threads whose scratch space does not fit are not used.
         constants: whether anchored rules and priors are counted.
     """
     anchored = min(0.25 * size.walked, most_rules(memory, int(size.facts), int(size.heads))) if constants else 0.0
@@ -176,21 +175,21 @@ def cost(size: Size, memory: int, threads: int = 1, constants: bool = True) -> C
 
 
 def share_ranked(entities: float) -> float:
-    """Return which share of the facts that a small base ranks to choose by is ranked on one of so many `entities`."""
+    """Return the share of facts ranked for decisions on a base of this many `entities`, relative to a small base."""
     return max(min(1.0, MANY_ENTITIES / max(entities, 1)), LEAST_SHARE)
 
 
 def most_rules(memory: int, facts: int, others: int, seconds: float = float("inf")) -> int:
-    """Return how many anchored rules a budget of `memory` bytes has room for, beside so many `facts` and `others`.
+    """Return how many anchored rules fit into `memory` bytes, in addition to these numbers of `facts` and `others`.
 
-    To join and write them takes no more than a part of the `seconds` left.
+    Joining and writing them may take only a part of the `seconds` left.
     """
     left = memory - PROCESS_BYTES - FACT_BYTES * facts - RULE_BYTES * others
     return max(int(min(left / RULE_BYTES, WRITE_SHARE * seconds / RULE_SECONDS)), LEAST_RULES)
 
 
 def check_memory(memory: int, facts: int, rules: int = 0) -> None:
-    """Raise LimitError where a budget of `memory` bytes cannot hold a base of so many `facts`, and so many `rules`."""
+    """Raise LimitError if a budget of `memory` bytes is too small for this many `facts` and `rules`."""
     least = PROCESS_BYTES + FACT_BYTES * facts + RULE_BYTES * rules
     if least > ROOM * memory + SPARE:
         needed = (least - SPARE) / ROOM / 2**30
@@ -203,13 +202,13 @@ def check_memory(memory: int, facts: int, rules: int = 0) -> None:
 
 @dataclass(frozen=True)
 class Simulation:
-    """What learning takes on many machines that each hold the whole base and count some of the targets' shards.
+    """The cost of learning on many machines; each holds the whole base and counts a part of the targets.
 
     Attributes:
         nodes, cores: machines, and cores of each.
-        node_bytes: memory of the machine that gives the command, which holds all rules too.
-        moved_bytes: the base to every machine, and all rules back.
-        seconds: by part, of the clock.
+        node_bytes: memory of the machine that runs the command, which also holds all rules.
+        moved_bytes: bytes of the base sent to every machine, and of all rules sent back.
+        seconds: wall-clock time, by part.
     """
 
     nodes: int
@@ -220,12 +219,12 @@ class Simulation:
 
     @property
     def total_seconds(self) -> float:
-        """All parts, one after the other."""
+        """The total; parts run one after the other."""
         return sum(self.seconds.values())
 
 
 def simulate(cost: Cost, nodes: int, cores: int) -> Simulation:
-    """Simulate the work of `cost` on so many `nodes` of so many `cores`: counting is shared, the rest is not."""
+    """Simulate the work of `cost` on `nodes` machines with `cores` cores each: only counting is distributed."""
     base, rows = BASE_BYTES * cost.size.facts, ROW_BYTES * cost.rules
     shared = ("chains of two steps", "longer chains", "anchored rules")
     seconds = {

@@ -1,7 +1,7 @@
 """The counting search: every rule of the pool with exact statistics, as one RuleSet.
 
-Order of the rules: chains by length, typed chains, then for each direction of each target its anchored,
-half-anchored rules and priors, then rules for unary targets. It depends on the data alone.
+The order of the rules depends on the data alone: chains by length, typed chains, then for each direction of each target
+its anchored rules, half-anchored rules and priors, then rules for unary targets.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 
 PATHS_PER_PAIR = 16
-"""Paths between two entities, on average, up to which they say something: FB15k-237 has 39 of three steps, and a
+"""Mean number of paths per pair of entities up to which paths are informative: FB15k-237 has 39 of three steps, a
 generated graph of a million facts with hubs has 3."""
 MOST_WAYS = 1e6
-"""Paths from an entity, on average, up to which chains longer than max_length are tried."""
+"""Mean number of paths per entity up to which chains longer than max_length are tried."""
 
 
 @dataclass(frozen=True)
 class Counted:
-    """The `rules` that were found; `partial`: the time was too short for all of them; `notes` on what was left out."""
+    """The `rules` found; `partial` if time was too short for all of them; `notes` say what was left out."""
 
     rules: RuleSet
     partial: bool
@@ -70,20 +70,20 @@ def count_rules(
 
 
 def _by_arity(kb: KnowledgeBase, targets: Ids) -> tuple[Ids, Ids]:
-    """The binary targets and the unary ones."""
+    """Return the binary targets and the unary ones."""
     targets = np.asarray(targets, np.int32)
     is_unary = unary_mask(kb.predicates)[targets]
     return targets[~is_unary], targets[is_unary]
 
 
 def _bounded(graph: Graph, options: CountOptions) -> tuple[CountOptions, list[str]]:
-    """Chains only as long as the graph's paths of that length stay within max_paths, or are few for its size.
+    """Limit the length of chains: paths of that length must be at most max_paths, or few for the size of the graph.
 
-    Steps between the same two entities are one: most are synonyms.
+    Parallel edges between two entities count once, since most are synonyms.
     """
     longest, pairs = max(options.max_length, options.tried_length), float(graph.num_entities) ** 2
     for length, paths in enumerate(num_paths(graph, longest), start=1):
-        # Two steps always. Effort is bounded for every length: a large graph has many paths, but joins few pairs.
+        # Two steps are always allowed. Effort is bounded for every length; a large graph has many paths but few pairs.
         is_sparse = length <= options.max_length and paths <= PATHS_PER_PAIR * pairs
         if length > 2 and 0 < options.max_paths < paths and not is_sparse:
             note = (
@@ -92,7 +92,7 @@ def _bounded(graph: Graph, options: CountOptions) -> tuple[CountOptions, list[st
             )
             return replace(options, chain_length=length - 1), [note]
         if length > options.max_length and paths > MOST_WAYS * graph.num_entities:
-            return replace(options, chain_length=length - 1), []  # only tried: too many ways from each entity to rank
+            return replace(options, chain_length=length - 1), []  # longer ones are only tried: too costly to rank
         if length > 2 and graph.num_codes**length >= 2**63:
             note = f"chains of length {length} left out: a body over {graph.num_codes} steps has no 64-bit number"
             return replace(options, chain_length=length - 1), [note]
@@ -102,7 +102,7 @@ def _bounded(graph: Graph, options: CountOptions) -> tuple[CountOptions, list[st
 def _binary(task: Task, body: KnowledgeBase | None) -> tuple[list[RuleSet], list[str]]:
     options, tensors = task.options, _tensors(task)
     short = _short(task, tensors)
-    # Before longer chains, though they stand behind them: where time is short they bring more for less.
+    # Counted before longer chains, though listed after them: if time is short, they achieve more in less time.
     constants, notes = _constants(task, tensors, body)
     if tensors is None and options.device != "cpu" and len(task.graph.code):
         notes = [*notes, "counted on the CPU: the paths of two steps do not fit on the GPU"]
@@ -110,9 +110,9 @@ def _binary(task: Task, body: KnowledgeBase | None) -> tuple[list[RuleSet], list
         options.stop.reserve(RULE_SECONDS * len(constants))
     found = list(short)
     for length in range(3, options.chain_length + 1):
-        if options.is_late:  # to prepare the search for them takes a second on large graphs
+        if options.is_late:  # preparing the search alone takes a second on large graphs
             break
-        # What is only tried leaves time for what comes after the counting.
+        # Lengths that are only tried must leave time for the steps after counting.
         stop = options.stop_after(1 / 3) if length > options.max_length else options.stop
         found.append(longer_chains(replace(task, options=replace(options, stop=stop)), length))
     if options.typed and len(task.graph.unary_predicate):
@@ -129,26 +129,26 @@ def _tensors(task: Task) -> TensorCounter | None:
 
 
 def _short(task: Task, tensors: TensorCounter | None) -> list[ChainRows]:
-    """Chains of length 1 and 2."""
+    """Return the chains of length 1 and 2."""
     if tensors is not None:
         return tensors.chains()[: task.options.max_length]
     return [one_step_chains(task), *([two_step_chains(task)] if task.options.max_length >= 2 else [])]
 
 
 def _constants(task: Task, tensors: TensorCounter | None, body: KnowledgeBase | None) -> tuple[RuleSet, list[str]]:
-    """Anchored, half-anchored rules and priors, where they are wanted, and notes."""
+    """Return anchored rules, half-anchored rules and priors, if requested, and notes."""
     if not task.options.constants or task.kb.graph_of is not None:
         return RuleSet.empty(task.kb), []
     if body is None:
         return constant_rules(task, tensors)
-    # Heads are items of the whole base; a body is one atom, so those not allowed are left out afterwards.
+    # Heads are spans of the whole base; a body is one atom, so bodies that are not allowed are dropped afterwards.
     task = replace(task, graph=Graph.of(task.kb))
     rules, notes = constant_rules(task, _tensors(task))
     return _with_bodies(rules, body), notes
 
 
 def _with_bodies(rules: RuleSet, body: KnowledgeBase) -> RuleSet:
-    """The rules of one step or none whose step has facts in `body`."""
+    """Return the rules with at most one step whose step has facts in `body`."""
     step = rules.bodies.lines.steps[rules.line, 0].astype(np.int64)
     return rules.take((step == NO_STEP) | (body.predicate_counts[step >> 1] > 0))
 

@@ -1,13 +1,14 @@
-"""Exclusions: pairs of relations that never hold together though chance would have them meet.
+"""Exclusions: pairs of relations that never hold together, although they would by chance.
 
-For a binary target p and a step code c, with out and in the numbers of objects and of subjects that p has:
+For a binary target p and a step code c, where out(x) is the number of objects of x under p, and in(y) the number of
+subjects of y:
 
     together(p, c)  pairs (x, y) with p(x, y) and an edge c from x to y
     expected(p, c)  sum over the edges c from x to y of out(x) * in(y) / |p|
 
-The latter is the configuration model: what `together` would be on average if every subject of p kept its number of
-objects and every object its number of subjects, and they were paired at random. An exclusion is expected to meet
-at least once and never does, neither in the training facts nor between a validation fact of p and a training fact.
+The latter is the configuration model: the mean of `together` if every subject of p kept its number of objects and every
+object its number of subjects, and they were paired at random. The relations of an exclusion are expected to coincide at
+least once, and never do: neither in the training facts nor for a validation fact of p and a training fact.
 """
 
 from __future__ import annotations
@@ -34,11 +35,13 @@ def find_exclusions(
     allowed: Container[int] | None = None,
     stop: Stop | None = None,
 ) -> tuple[Exclusion, ...]:
-    """Find the exclusions of the targets: target by target, those that chance speaks most against first.
+    """Find the exclusions of the targets, target by target, the largest expected number first.
 
-    `valid` facts veto, `allowed` predicate ids are those whose facts may exclude (None: all). Where chance would have
-    two relations meet less than `least_expected` times, nothing is concluded. Targets that come after a `stop` have
-    none.
+    Args:
+        valid: validation facts, which can refute an exclusion.
+        least_expected: relations expected to coincide less often exclude nothing.
+        allowed: the ids of predicates whose facts may exclude (None: all).
+        stop: targets that come after it get no exclusions.
     """
     meetings = _Meetings(kb)
     vetoes = Facts.empty() if valid is None else valid.crisp()
@@ -50,7 +53,7 @@ def find_exclusions(
             continue
         size, together, chance = meetings.of(target)
         apart = (together + meetings.with_facts(vetoes.of(target)) == 0) & (chance > 0)
-        apart &= chance >= least_expected * size  # p itself is never among them: each of its facts meets itself
+        apart &= chance >= least_expected * size  # never p itself: it coincides with itself
         for code in sorted(np.flatnonzero(apart).tolist(), key=lambda code: (-chance[code], code)):
             if allowed is None or code >> 1 in allowed:
                 found.append(Exclusion(kb.predicates[target], kb.step(code), int(chance[code]) / size, size))
@@ -58,7 +61,7 @@ def find_exclusions(
 
 
 def count_exclusions(kb: KnowledgeBase, denials: Iterable[tuple[Predicate, Step]]) -> tuple[Exclusion, ...]:
-    """Return what a person denies, each of `denials` once, with what the facts of `kb` say about it."""
+    """Return an exclusion for each distinct one of `denials`, written by a person, with its counts in `kb`."""
     meetings = _Meetings(kb)
     counts: dict[int, tuple[int, Longs, Longs]] = {}
     found = []
@@ -72,16 +75,16 @@ def count_exclusions(kb: KnowledgeBase, denials: Iterable[tuple[Predicate, Step]
 
 
 class _Meetings:
-    """Counts over the facts that count; integers, so that nothing depends on an order."""
+    """Counts over the crisp facts; integers, so that the order of additions does not matter."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         kb = kb.crisp
         self.kb, self.graph, self._small = kb, Graph.of(kb), SmallWork()
-        # last_seen[y] is the number of the (target, x) that y was last an object of.
+        # last_seen[y] numbers the last (target, x) that had y as an object.
         self.last_seen, self.clock = np.full(kb.num_entities, -1, np.int64), 0
 
     def of(self, target: int) -> tuple[int, Longs, Longs]:
-        """Return facts of the target; for each code, `together` and |p| times `expected`."""
+        """Return the number of facts of the target, and for each code `together` and |p| times `expected`."""
         facts = self.kb.facts.of(target)
         together, chance = np.zeros((2, max(self.kb.num_codes, 1)), np.int64)
         if len(facts):
@@ -93,7 +96,7 @@ class _Meetings:
         return len(facts), together, chance
 
     def with_facts(self, facts: Facts) -> Longs:
-        """For each code, how often it leads from the subject of one of these facts to its object."""
+        """Return for each code how often it leads from the subject of one of these facts to its object."""
         together = np.zeros(max(self.kb.num_codes, 1), np.int64)
         with self._small.of(int(self.graph.degree(facts.subject).sum())):
             _meet(self.graph, facts.subject, facts.object, together)

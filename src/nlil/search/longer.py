@@ -1,14 +1,12 @@
 """Chains longer than two steps: grown from facts, then counted exactly.
 
-Exhaustive counting stops at length 2. For a longer chain, paths of that length between the two ends of
-sampled facts of a target say which bodies have support at all; the most frequent are kept, their
-confidence is estimated on a sample of starts, and the best are counted exactly over the whole base.
-All effort is bounded by counts (`samples`, `candidates`, steps per fact), never by time.
+Exhaustive counting stops at length 2. Longer bodies are proposed from paths between the two ends of sampled target
+facts. The most frequent are kept, their confidence is estimated on a sample of starts, and the best are counted exactly
+over the whole base. All effort is bounded by counts (`samples`, `candidates`, steps per fact), never by time.
 
-Some steps lead to the same places, such as `hypernym` and `hyponym` walked backwards: they are synonyms. A chain of
-four steps that all have a synonym can be written in sixteen ways which say the same thing. Chains are proposed in one
-spelling; the spellings that differ from it in one step are counted beside it, for where a fact is known under one name
-and not under the other.
+Steps that lead to the same entities, such as `hypernym` and `hyponym` backwards, are synonyms. A chain of four steps
+that all have a synonym can be written in sixteen equivalent ways. Chains are proposed in one spelling; spellings that
+differ in one step are counted too, since a fact may be known under one name and not under the other.
 """
 
 from __future__ import annotations
@@ -30,33 +28,33 @@ from .chains import ChainCounter
 from .options import ChainRows, Task, join_rows
 
 MOST_EDGES = 200_000
-"""Edges that the search for paths between the ends of one fact may look at, ..."""
+"""Limit of the edges visited to find paths between the ends of one fact."""
 MOST_LOOKED = 20_000_000
-"""... and for all facts of one target; no further fact is sampled then."""
+"""Limit of the edges visited for one target; after that, no further fact is sampled."""
 FULL_FACTS, MIN_SHARE = 2_000, 0.15
-"""Facts of a target for which all candidates are counted; with fewer, fewer are, but this share at least."""
+"""A target with this many facts gets all candidates; with fewer facts, a proportional share, but at least this one."""
 ESTIMATE_STARTS = 100
-"""Starts on which the confidence of a candidate is estimated, ..."""
+"""Starts on which the confidence of a candidate is estimated."""
 ESTIMATE_PAIRS = 500
-"""... fewer when they reach this many pairs."""
+"""The estimate stops early after this many pairs."""
 ESTIMATED = 5
-"""Candidates estimated for each one that is then counted."""
+"""Candidates estimated for each one that is counted."""
 ESTIMATE_BLOCK = 64
-"""Candidates of one task."""
+"""Candidates per task."""
 SYNONYM_SHARE = 0.8
-"""Two steps are synonyms when each has this share of the other's pairs."""
+"""Two steps are synonyms if each has this share of the other's pairs."""
 MOST_SPELLED = 4
-"""Steps of the longest chain that is spelled in more than one way."""
+"""Longer chains are counted in one spelling only."""
 
 
 # proposals --------------------------------------------------------------------------------------------
 
 
 class Proposer:
-    """Finds bodies of `length` steps from facts; the scratch arrays of one thread. `synonym` is that of `synonyms`."""
+    """Finds bodies of `length` steps from facts; holds the scratch space of one thread. `synonym`: see `synonyms`."""
 
     def __init__(self, task: Task, length: int, synonym: Ids, stop: Stop | None = None) -> None:
-        """No further fact is looked at after `stop`."""
+        """Look at no further fact after `stop`."""
         self.task, self.length, self.synonym = task, length, synonym
         self.space = walk_space(task.graph.num_entities, length, flag=None if stop is None else stop.flag)
         self.buffer = np.zeros(2**16, np.int64)
@@ -67,25 +65,24 @@ class Proposer:
         return self.space, self.buffer
 
     def proposals(self, target: int, keep: int) -> Longs:
-        """Return the bodies that most of the sampled facts of a target have, in base num_codes.
-
-        They are the `keep` most frequent ones.
-        """
+        """Return the `keep` most frequent bodies among sampled facts of `target`, as numbers in base num_codes."""
         facts, options = self.task.facts, self.task.options
         random = np.random.default_rng((options.seed, self.length, target))
-        mine = np.flatnonzero(facts.target == target)
-        if len(mine) > options.samples:
-            mine = mine[np.sort(random.choice(len(mine), options.samples, replace=False))]
-        mine = mine[random.permutation(len(mine))]
-        subject = (np.searchsorted(facts.pointer, mine, side="right") - 1).astype(np.int32)
-        body, count = np.unique(self._bodies(subject, facts.object[mine]), return_counts=True)
+        sample = np.flatnonzero(facts.target == target)
+        if len(sample) > options.samples:
+            sample = sample[np.sort(random.choice(len(sample), options.samples, replace=False))]
+        sample = sample[random.permutation(len(sample))]
+        subject = (np.searchsorted(facts.pointer, sample, side="right") - 1).astype(np.int32)
+        body, count = np.unique(self._bodies(subject, facts.object[sample]), return_counts=True)
         often = count >= min(options.min_support, 2)
         body, count = body[often], count[often]
         return body[np.lexsort((body, -count))[:keep]]
 
     def _bodies(self, subject: Ids, object: Ids) -> Longs:
-        """The bodies that lead from one end of a fact to the other, synonyms as one: each once for every fact, one fact
-        after the other until MOST_LOOKED edges were looked at."""
+        """Return the bodies that lead from one end of a fact to the other, once per fact; synonyms are merged.
+
+        Stops at the fact where MOST_LOOKED edges have been visited.
+        """
         graph, out, used, looked, fact = self.task.graph, np.zeros(2**14, np.int64), 0, 0, 0
         while True:
             fact, used, looked, more = _bodies_of_facts(
@@ -112,8 +109,7 @@ def _bodies_of_facts(
     used: int,
     looked: int,
 ) -> tuple[int, int, int, int]:
-    """Goes on at `fact`. Returns where it ended, how much of `out` is used, how many edges were looked at, and how many
-    numbers there must be room for to go on: 0 when all is done."""
+    """Continue at `fact`; return (next fact, used part of `out`, edges visited, space needed to continue or 0)."""
     while fact < len(subject) and looked <= MOST_LOOKED and not space.flag[0]:
         a, b = subject[fact], object[fact]
         if a != b:
@@ -132,10 +128,10 @@ def _bodies_of_facts(
 def _paths_between(
     graph: Graph, a: int, b: int, length: int, synonym: Ids, space: WalkSpace, out: Longs, most_edges: int
 ) -> tuple[int, int]:
-    """Bodies of simple paths a .. b into `out` as numbers in base num_codes.
+    """Write the bodies of simple paths a .. b into `out`, as numbers in base num_codes.
 
-    How many there are (they may not fit), and how many edges were looked at. Depth-first over the first length - 1
-    steps; a node next to b closes the path.
+    Returns their number, which may exceed `out`, and the number of edges visited. Depth-first over the first length - 1
+    steps; a neighbour of b closes the path.
     """
     space.clock[0] += 1
     epoch = space.clock[0]
@@ -190,15 +186,15 @@ def _paths_between(
 
 
 def most_candidates(facts: Longs, most: int) -> Longs:
-    """Return how many bodies, of `most`, to count for targets of so many `facts`.
+    """Return how many of `most` bodies to count for targets with these numbers of `facts`.
 
-    Few facts cannot tell many bodies apart.
+    Few facts cannot distinguish many bodies.
     """
     return np.rint(most * np.clip(facts / FULL_FACTS, MIN_SHARE, 1)).astype(np.int64)
 
 
 def unpack(bodies: Longs, length: int, num_codes: int) -> Ids:
-    """Return numbers in base `num_codes`, `bodies`, as rows of steps."""
+    """Return `bodies`, numbers in base `num_codes`, as rows of steps."""
     steps = np.empty((len(bodies), length), np.int32)
     for place in reversed(range(length)):
         bodies, steps[:, place] = np.divmod(bodies, num_codes)
@@ -219,7 +215,7 @@ def synonyms(graph: Graph) -> Ids:
 
 
 def spellings(steps: Ids, synonym: Ids) -> Ids:
-    """Return the rows of steps, and those that differ in one step by a synonym, each once, in order."""
+    """Return the distinct rows of `steps` and those that differ from one of them by one `synonym`, sorted."""
     if steps.shape[1] > MOST_SPELLED:
         return steps
     rows = [steps]
@@ -236,12 +232,12 @@ def spellings(steps: Ids, synonym: Ids) -> Ids:
 
 
 class Estimates(NamedTuple):
-    """The smoothed confidence of bodies for targets on every n-th start, where it is enough: most are not listed.
+    """The estimated smoothed confidence of bodies for targets, where it is high enough.
 
     Attributes:
-        body: rows of the steps.
-        target: places of targets.
-        confidence: as above.
+        body: row numbers of the steps.
+        target: positions of the targets.
+        confidence: the estimates, from every n-th start.
     """
 
     body: Longs
@@ -249,7 +245,7 @@ class Estimates(NamedTuple):
     confidence: Floats
 
     def best(self, most: Longs) -> Longs:
-        """Return the bodies that are among the `most` best ones of some target, ascending; of equals the first."""
+        """Return the bodies among the `most` best of at least one target, ascending; ties go to the lower number."""
         order = np.lexsort((self.body, -self.confidence, self.target))
         target = self.target[order]
         rank = np.arange(len(order)) - np.searchsorted(target, target)
@@ -257,7 +253,7 @@ class Estimates(NamedTuple):
 
 
 def estimates(pool: Pool[ChainCounter], task: Task, steps: Ids, stage: str, stop: Stop | None) -> Estimates:
-    """Estimate the confidence of the bodies `steps`, all but those that come after `stop`.
+    """Estimate the confidence of the bodies `steps`, as far as `stop` allows.
 
     `pool` has the threads; `stage` names the work for `task.progress`.
     """
@@ -270,7 +266,7 @@ def estimates(pool: Pool[ChainCounter], task: Task, steps: Ids, stage: str, stop
         smoothed = smoothed_confidence(stride * support[target], stride * size)
         return np.full(len(target), body), target, smoothed.astype(np.float32)
 
-    # Those that end alike after each other: what they can end with is found once.
+    # Bodies with the same last steps come one after the other and share the edges of these steps.
     order = np.lexsort(steps.T)
 
     def block(counter: ChainCounter, begin: int) -> list[tuple[Longs, Longs, Floats]]:
@@ -278,7 +274,7 @@ def estimates(pool: Pool[ChainCounter], task: Task, steps: Ids, stage: str, stop
 
     found = pool.map(block, range(0, len(steps), ESTIMATE_BLOCK), stage, task.progress, stop)
     none = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32)
-    return Estimates(*map(np.concatenate, zip(none, *(one for some in found for one in some))))
+    return Estimates(*map(np.concatenate, zip(none, *(body for batch in found for body in batch))))
 
 
 def longer_chains(task: Task, length: int) -> ChainRows:
@@ -289,11 +285,11 @@ def longer_chains(task: Task, length: int) -> ChainRows:
     def propose(proposer: Proposer, target: int) -> Longs:
         return proposer.proposals(target, ESTIMATED * int(most[target]))
 
-    # A stage that took all the time would leave nothing counted.
+    # No stage may take all the time, or nothing would be counted.
     stage, stop = f"length {length}: propose", options.stop_after(1 / 3)
     proposers = workers(lambda: Proposer(task, length, synonym, stop), options.threads, options.memory)
     proposed = proposers.map(propose, range(num_targets), stage, task.progress, stop)
-    del proposers  # their scratch makes room for the next
+    del proposers  # frees their scratch space
     bodies = np.unique(np.concatenate([np.zeros(0, np.int64), *proposed]))
     steps = unpack(bodies, length, task.graph.num_codes)
     pool = workers(lambda: ChainCounter(task, length), options.threads, options.memory)
@@ -303,7 +299,7 @@ def longer_chains(task: Task, length: int) -> ChainRows:
     def count(counter: ChainCounter, place: int) -> tuple[int, ChainRows]:
         return place, counter.rows(picked[place])
 
-    # One by one, as a single body may take a second; such bodies first, unless they might take the time of all others.
+    # One body per task, since one may take a second. The most costly come first, unless there is a time limit.
     is_timed = options.stop is not None and options.stop.is_timed
     order = range(len(picked)) if is_timed else by_effort(task.graph, picked).tolist()
     counted = pool.map(count, order, f"length {length}: count", task.progress, options.stop)
@@ -313,7 +309,7 @@ def longer_chains(task: Task, length: int) -> ChainRows:
 def by_effort(graph: Graph, steps: Ids) -> Longs:
     """Return the order of the bodies by effort, the most costly first.
 
-    The effort is the number of paths if entities had the same number of edges.
+    The effort is the number of paths, estimated by mean fan-outs.
     """
     size = graph.code_edges
     ways = size / np.maximum(np.diff(graph.code_pointer), 1)

@@ -1,4 +1,4 @@
-"""What the counting search looks for: settings, and the targets with their facts."""
+"""The input of the counting search: settings, and the targets with their facts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, silent
 
 NEVER = np.zeros(1, np.uint8)
-"""The flag of a search that nobody stops."""
+"""The flag of a search that is never stopped."""
 ChainRows = tuple[Ids, Longs]
 """Rules p(X, Y) with a chain as body, as columns: steps (rules, length), and counts (4, rules): position of the target,
 support, body size, PCA body."""
@@ -24,11 +24,11 @@ support, body size, PCA body."""
 
 @dataclass(frozen=True)
 class CountOptions:
-    """The settings of the search; `LearnerConfig` says what each of them means.
+    """The settings of the search, explained in `LearnerConfig`.
 
     These are `max_length`, `tried_length`, `min_support`, `min_confidence`, `constants`, `typed`, `samples`,
-    `candidates`, `max_paths`, `seed`, `threads`, `device` and `memory`. `stop` ends the search early, None: never;
-    `chain_length` is set by the search: how far chains are grown.
+    `candidates`, `max_paths`, `seed`, `threads`, `device` and `memory`. `stop` ends the search early (None: never);
+    `chain_length`, the length of the longest chains, is set by the search.
     """
 
     max_length: int = 3
@@ -63,7 +63,7 @@ class CountOptions:
 
     @property
     def flag(self) -> Flag:
-        """What compiled loops look at: not 0 once the time is up."""
+        """The flag for compiled loops: not 0 once the time is up."""
         return NEVER if self.stop is None else self.stop.flag
 
     def stop_after(self, share: float) -> Stop | None:
@@ -77,11 +77,11 @@ class Task:
 
     Args:
         kb: crisp facts.
-        graph: what bodies walk along.
+        graph: the facts that bodies use.
         targets: binary predicates p.
-        facts: those of the targets, which rules have to explain.
+        facts: the facts of the targets.
         options: the settings of the search.
-        progress: told how far each stage is.
+        progress: receives reports of progress.
     """
 
     kb: KnowledgeBase
@@ -99,7 +99,7 @@ class Task:
         return cls(kb, graph, targets, target_facts(kb, targets), options, progress)
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy in another process has nobody to report to."""
+        """Drop `progress`: a copy in another process cannot report."""
         return self.__dict__ | {"progress": silent}
 
     def for_share(self, share: float) -> Task:

@@ -1,8 +1,8 @@
 """The exhaustive part of the counting search on tensors: chains of length 1 and 2 and rules with constants.
 
-The same rows in the same order as the compiled loops of `chains.py` and `anchored.py`, computed from
-sorted integer keys: expand edges, build keys (owner, steps, end), `unique` them, count. On a GPU this takes
-a fraction of a second where a CPU needs several; on a CPU it is slower than the loops, and tested against them.
+The rows and their order are those of the compiled loops of `chains.py` and `anchored.py`, computed from sorted integer
+keys: expand edges, build keys (owner, steps, end), `unique` them, count. On a GPU this takes a fraction of a second
+where a CPU needs several; on a CPU it is slower than the loops, and tested against them.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from ..kernel.calculus import unique_pairs
 from ..kernel.graph import Graph, TargetFacts
 from ..kernel.hidden import hides_edge, is_own_fact, num_seen
 from .options import ChainRows, Task
-from .room import BODY, BODY_SIZE, HEAD, ROW, SUPPORT
+from .top_rules import BODY, BODY_SIZE, HEAD, ROW, SUPPORT
 
 BYTES_PER_PATH = 96
-"""Keys, their sort and its result, for each path of a block."""
+"""Per path of a block: its keys, and the buffers to sort them."""
 HELD_BYTES = 24
-"""What stays of a path of two steps until all are counted, at most: where it begins and its body, how often, a rule."""
+"""Upper limit per path of two steps, until all are counted: its start and body, their count, a rule."""
 
 
 def has_room(graph: Graph, device: str) -> bool:
-    """Return whether a `device` has the memory to count the paths of two steps of `graph`, in half of what it has.
+    """Return whether half of the memory of `device` suffices to count the paths of two steps of `graph`.
 
-    The compiled loops hold no paths, and walk fewer of them where there are hubs.
+    The compiled loops do not store paths, and walk fewer of them around hubs.
     """
     if torch.device(device).type != "cuda":
         return True
@@ -38,7 +38,7 @@ def has_room(graph: Graph, device: str) -> bool:
 
 
 def num_two_steps(graph: Graph) -> float:
-    """Return how many ways of two edges `graph` has: through each entity its degree, squared."""
+    """Return the number of paths of two edges in `graph`: the sum of the squared degrees."""
     return float(np.square(np.diff(graph.pointer).astype(np.float64)).sum())
 
 
@@ -73,7 +73,7 @@ class TensorCounter:
         self.pair_start = self.pair_count.cumsum(0) - self.pair_count
 
     def _blocks(self, work: Tensor) -> Iterator[tuple[int, int]]:
-        """Consecutive rows whose summed work fits the budget, one row at least."""
+        """Yield ranges of rows whose total work fits the budget; at least one row each."""
         total = work.cumsum(0).cpu().numpy()
         begin = 0
         while begin < len(total):
@@ -92,7 +92,7 @@ class TensorCounter:
         return [self._count([one], 1), self._count(self._two_steps(), 2)]
 
     def _two_steps(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """(start, body, end) of every two-step path with distinct nodes, by blocks of starts."""
+        """Yield (start, body, end) of every two-step path with distinct nodes, in blocks of starts."""
         graph = self.graph
         reached = self.degree[graph.neighbour]
         work = torch.zeros(self.num_entities, dtype=torch.int64, device=self.device).index_add_(0, self.node, reached)
@@ -125,20 +125,20 @@ class TensorCounter:
         key, support, target, body = key[enough], support[enough], target[enough], body[enough]
         counts = torch.stack((target, support, body_size[body], self._pca(key, reached, num_bodies)))
         steps = torch.stack([body // self.num_codes**i % self.num_codes for i in reversed(range(length))], dim=1)
-        # The loops go first step by first step, then target, then second step.
+        # The order of the loops: first step, target, second step.
         first = steps[:, 0] if length == 2 else torch.zeros_like(body)
         order = torch.argsort((first * max(self.num_targets, 1) + target) * self.num_codes + steps[:, -1])
         return steps[order].int().cpu().numpy(), counts[:, order].cpu().numpy()
 
     def _supported(self, start: Tensor, body: Tensor, end: Tensor, num_bodies: int) -> Tensor:
-        """target * num_bodies + body for each target fact at the ends of a path."""
+        """Return target * num_bodies + body for each target fact that joins the ends of a path."""
         at, place = _find(self.pair, start * self.num_entities + end)
         count = self.pair_count[place]
         fact = ranges(self.pair_start[place], count)
         return self.facts.target[fact] * num_bodies + torch.repeat_interleave(body[at], count)
 
     def _pca(self, wanted: Tensor, reached: list[tuple[Tensor, Tensor]], num_bodies: int) -> Tensor:
-        """For each wanted target * num_bodies + body the pairs whose start has some fact of the target."""
+        """Return for each wanted target * num_bodies + body the number of pairs whose start has a target fact."""
         total = torch.zeros_like(wanted)
         fan = self.facts.subject_pointer.diff()
         for owner, count in reached:
@@ -154,7 +154,7 @@ class TensorCounter:
     # constants --------------------------------------------------------------------------------------
 
     def anchored(self, codes: list[int]) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield (code, rows of its anchored and half-anchored rules, as in `anchored_rows`) for each of `codes`."""
+        """Yield (code, rows) for each of `codes`: its anchored and half-anchored rules, as in `HeadCounter.rows`."""
         graph = self.graph
         self.step = torch.cat((graph.span_code ^ 1, torch.arange(self.num_codes, device=self.device)))
         self._list_bodies()
@@ -177,7 +177,7 @@ class TensorCounter:
             yield code, rows_of_all[:, ends[code] : ends[code + 1]]
 
     def _list_bodies(self) -> None:
-        """The bodies that hold of each entity, and by how many edges: k(X, d) by span, then the k(X, Z1) by code."""
+        """List the bodies that hold for each entity, with the number of edges: k(X, d) by span, k(X, Z1) by code."""
         graph, codes = self.graph, self.num_codes
         apart = graph.neighbour != self.node
         beyond, many = torch.unique((self.node * codes + graph.code)[apart], return_counts=True)
@@ -190,7 +190,7 @@ class TensorCounter:
         self.body_size = torch.bincount(self.body, minlength=len(self.step))
 
     def _count_pca(self) -> None:
-        """For how many of the entities with an edge q each body holds, for even codes q."""
+        """Count the entities with an edge q for which each body holds, for even codes q."""
         has = self.graph.span_key[:-1]
         has = has[has % self.num_codes % 2 == 0]
         owner, code = has // self.num_codes, has % self.num_codes
@@ -205,7 +205,7 @@ class TensorCounter:
         self.pca_count = torch.zeros_like(self.pca_key).index_add_(0, place, torch.cat(counts))
 
     def _count_bodies(self, head: Tensor) -> Tensor:
-        """Rows (see `room.ROW`) of all rules of the heads."""
+        """Return the rows (see `top_rules.ROW`) of all rules of the heads."""
         graph, bodies = self.graph, len(self.step)
         low, high = graph.span_pointer[head], graph.span_pointer[head + 1]
         owner = torch.repeat_interleave(torch.arange(len(head), device=self.device), high - low)
@@ -213,7 +213,7 @@ class TensorCounter:
         entry = ranges(self.body_pointer[x], self.num_bodies[x])
         owner, x = (torch.repeat_interleave(column, self.num_bodies[x]) for column in (owner, x))
         body, c, q = self.body[entry], graph.span_node[head][owner], self.step[head][owner]
-        # One edge of k(X, Z1) leads to c, to another entity than x, if it is the hidden fact.
+        # If c is another entity than x, the hidden fact is one of the edges of k(X, Z1).
         is_half, d = self._end(body, c)
         own = hides_edge(q, x, c, self.step[body], x, d) & ~(is_half & (x == c))
         seen = num_seen(self.edges_of_body[entry], own.long()) > 0
@@ -226,15 +226,15 @@ class TensorCounter:
         return torch.stack((head[owner], body, support, size - lost, pca - lost))
 
     def _end(self, body: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
-        """Whether each body is some k(X, Z1), and its end d; there `other`."""
+        """Return whether each body is k(X, Z1), and its end: d of k(X, d), else `other`."""
         is_half = body >= self.graph.num_spans
         return is_half, torch.where(is_half, other, self.graph.span_node[body.clamp(max=self.graph.num_spans - 1)])
 
     def _sorted(self, rows: Tensor) -> Tensor:
-        """Rows by code and head; of one head the anchored by step and end, then the half-anchored by step."""
+        """Sort rows by code and head; within a head, anchored by step and end, then half-anchored by step."""
         head, body = rows[HEAD], rows[BODY]
         is_half, end = self._end(body, torch.zeros_like(body))
-        # Spans ascend by node, so those of a code are in the order of their constants.
+        # Spans ascend by node, so the spans of a code are in the order of their constants.
         within = (is_half * self.num_codes + self.step[body]) * self.num_entities + end
         order = torch.argsort(within, stable=True)
         order = order[torch.argsort((self.step[head] * self.graph.num_spans + head)[order], stable=True)]
@@ -242,7 +242,7 @@ class TensorCounter:
 
 
 def _find(keys: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
-    """(positions of the wanted numbers that are among the ascending keys, their places there)."""
+    """Return (positions of the wanted numbers that are among the ascending keys, their positions there)."""
     if not len(keys):
         return wanted[:0], wanted[:0]
     place = torch.searchsorted(keys, wanted).clamp(max=len(keys) - 1)
@@ -251,6 +251,6 @@ def _find(keys: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _counts(keys: Tensor, counts: Tensor, wanted: Tensor, default: Tensor) -> Tensor:
-    """The counts of the wanted numbers among the ascending keys, `default` where they are not there."""
+    """Return the counts of the wanted numbers among the ascending keys; `default` for those not found."""
     at, place = _find(keys, wanted)
     return default.index_put((at,), counts[place])

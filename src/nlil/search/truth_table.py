@@ -1,7 +1,7 @@
 """The truth table of one target: which statements hold for which of its facts, and for which other pairs of entities.
 
 A statement is a line: a chain from X to Y, or a filter on X or on Y. All entities of a chain are distinct, so it never
-walks through the fact in question: only filters along the target itself must be told to overlook that fact.
+uses the fact in question; the fact must be hidden only from filters along the target itself.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ..kernel.hidden import hides_edge, num_seen
 from ..logic.formula import Formula
 
 MOST_OTHERS = 300_000
-"""Pairs of entities that are no facts, of one target; chains that would need more are left out."""
+"""Limit of the pairs of entities that are not facts, per target; chains that exceed it are left out."""
 
 
 class ChainPairs:
-    """The pairs x * n + y that chains of up to two steps join, all their entities distinct; cached by chain.
+    """The pairs x * n + y that chains of up to two steps join, all entities distinct; cached by chain.
 
-    `memory` is a number of bytes; an eighth of it is for this cache.
+    The cache takes an eighth of `memory`, in bytes.
     """
 
     def __init__(self, graph: Graph, memory: int) -> None:
@@ -59,9 +59,9 @@ class ChainPairs:
 
 
 class Filters(NamedTuple):
-    """What can be said of one entity: lines `q(X, c)`, `q(X, Z)` with any Z, `u(X)`; the same serve Y.
+    """Statements about one entity: `lines` q(X, c), q(X, Z) with any Z, u(X); the same lines are used for Y.
 
-    `member` is (lines, entities), ones where a line holds.
+    `member` (lines, entities) is 1 where a line holds.
     """
 
     lines: Lines
@@ -69,9 +69,9 @@ class Filters(NamedTuple):
 
     @classmethod
     def of(cls, graph: Graph, constants: bool, least: int) -> Filters:
-        """Collect those that hold of `least` entities or more, and not of all.
+        """Collect the filters that hold for at least `least` entities, but not for all.
 
-        With `constants` also those that name an entity.
+        With `constants`, these include filters q(X, c).
         """
         n, codes, any_node = graph.num_entities, np.arange(graph.num_codes), np.full(graph.num_codes, ANY_NODE)
 
@@ -81,7 +81,7 @@ class Filters(NamedTuple):
         ones = np.ones(len(graph.neighbour), np.float32)
         spans = csr_matrix((ones, graph.neighbour, graph.span_pointer), (graph.num_spans, n))
         order = np.lexsort((graph.span_node, graph.span_code ^ 1))[: graph.num_spans if constants else 0]
-        leaves = graph.leaves()  # `q(X, Z)` of distinct variables: an edge to oneself is none
+        leaves = graph.leaves()  # q(X, Z) has distinct variables: a self-loop does not count
         entity = np.repeat(np.arange(n), np.diff(graph.unary_pointer))
         of_codes = matrix(graph.span_code[leaves], graph.span_node[leaves]), matrix(2 * graph.unary_predicate, entity)
         member = vstack((spans[order], *of_codes), format="csr")
@@ -97,7 +97,7 @@ class Filters(NamedTuple):
         return self.lines.steps[:, 0]
 
     def holds(self, row: int) -> Mask:
-        """Return of which entities filter `row` holds."""
+        """Return for which entities filter `row` holds."""
         found = np.zeros(self.member.shape[1], bool)
         found[self.member.indices[self.member.indptr[row] : self.member.indptr[row + 1]]] = True
         return found
@@ -112,8 +112,8 @@ class StatementTable:
     Attributes:
         target: a predicate id.
         pairs: (2, facts), x and y.
-        other_pairs: (2, others), pairs that are no facts.
-        num_chains: the first so many lines are chains.
+        other_pairs: (2, others), pairs that are not facts.
+        num_chains: the number of chains, which are the first lines.
         facts: (facts, lines) uint8.
         others: (others, lines) uint8.
     """
@@ -129,14 +129,14 @@ class StatementTable:
 
     @classmethod
     def of_chains(cls, kb: KnowledgeBase, target: int, chain_pairs: ChainPairs, steps: np.ndarray) -> StatementTable:
-        """Make the table of the given chains, best first, as many as fit, for the `target`.
+        """Make the table for `target` of the given chains, best first, up to MOST_OTHERS pairs.
 
-        `chain_pairs` has their pairs.
+        `chain_pairs` has the pairs of each chain.
         """
-        n, mine = kb.num_entities, kb.facts.of(target)
-        pairs = np.stack((mine.subject, mine.object)).astype(np.int64)
+        n, target_facts = kb.num_entities, kb.facts.of(target)
+        pairs = np.stack((target_facts.subject, target_facts.object)).astype(np.int64)
         place = np.full(n * n, -1, np.int32)
-        place[pairs[0] * n + pairs[1]] = -2 - np.arange(len(mine))
+        place[pairs[0] * n + pairs[1]] = -2 - np.arange(len(target_facts))
         kept: list[int] = []
         rows_of, size = [], 0
         for row, chain in enumerate(steps.tolist()):
@@ -148,7 +148,7 @@ class StatementTable:
             size += len(new)
             kept.append(row)
             rows_of.append(place[keys])
-        facts, others = np.zeros((len(mine), len(kept)), np.uint8), np.zeros((size, len(kept)), np.uint8)
+        facts, others = np.zeros((len(target_facts), len(kept)), np.uint8), np.zeros((size, len(kept)), np.uint8)
         for column, rows in enumerate(rows_of):
             facts[-2 - rows[rows < 0], column] = 1
             others[rows[rows >= 0], column] = 1
@@ -159,7 +159,7 @@ class StatementTable:
         return cls(kb, target, pairs, np.stack(np.divmod(key, n)), lines, len(kept), facts, others)
 
     def with_filters(self, filters: Filters, chosen: tuple[Longs, Longs]) -> StatementTable:
-        """This table and columns for the chosen filters on X and on Y."""
+        """Return the table with additional columns for the chosen filters on X and on Y."""
         lines, facts, others = [self.lines], [self.facts], [self.others]
         for side, rows in enumerate(chosen):
             start = np.full(len(rows), (X_NODE, Y_NODE)[side], np.int32)
@@ -184,14 +184,14 @@ class StatementTable:
         holds = filters.holds(row)[here]
         if end != ANY_NODE:
             return holds & ~hides_edge(2 * self.target + side, here, there, code, here, end)
-        # `q(X, Z)` of distinct variables: an edge to oneself is none. All edges along the target itself are facts.
+        # q(X, Z) has distinct variables: a self-loop does not count. All edges along the target itself are facts.
         own = hides_edge(2 * self.target + side, here, there, code, here, there) & (here != there)
         degree = np.bincount(here[own], minlength=self.kb.num_entities)[here]
         return holds & ~(own & (num_seen(degree, own) == 0))
 
     @cached_property
     def has_fact(self) -> Mask:
-        """Of each other pair: has its x some fact?"""
+        """For each other pair, whether its x has a fact of the target."""
         return np.isin(self.other_pairs[0], self.pairs[0])
 
     def statement(self, index: int) -> Formula:

@@ -1,13 +1,13 @@
 """All chains of two steps with exact statistics: p(X, Y) :- r1(X, Z1), r2(Z1, Y), all variables distinct.
 
-To walk every path of two steps takes the square of each degree, and a hub of a million edges has 10^12 of them. So
-chains are found from facts instead. The Z1 of a fact p(a, b) are next to a and to b: whoever has fewer edges is walked,
-and looked up at the other end. That gives the support of every chain for every target, in the time of a walk over the
-smaller ends of all facts.
+Walking every path of two steps takes the square of each degree: 10^12 steps for a hub of a million edges. Chains are
+therefore found from facts. For a fact p(a, b), the entities Z1 are neighbours of both a and b: the edges of the end
+with fewer edges are walked, and each neighbour is looked up at the other end. This gives the support of every chain for
+every target in one pass over the smaller ends of all facts.
 
-Only then are bodies counted, and only where a rule can come of it: a chain joins at least as many pairs as the largest
-of its Z1 leads to from each X, which is known without walking. A chain whose support is too small for that is not
-walked, nor is any chain further than its support could bear.
+Bodies are counted afterwards, and only if a rule can result. A lower bound is known without walking: from each X a
+chain reaches at least as many Y as its largest Z1 does. Chains whose support is too small for that bound are not
+walked, and counting a chain stops when the body becomes too large for its support.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from ..kernel.walk import NO_LIMIT
 from .options import ChainRows, Task, join_rows
 
 FIRST_SIZE = 2**12
-"""Chains of a target that there is room for at first."""
+"""Initial size of the hash table of a target's chains."""
 SHARD_FACTS = 2**17
-"""Facts of a target up to which their chains are one task."""
+"""Limit of the facts of one target per task."""
 SHARD_EDGES = 2**24
-"""Edges of a first step, for all chains that begin with it, up to which their bodies are one task."""
+"""Limit of the edges per task, over all chains with one first step."""
 FEW = 4
-"""Entities of a span that are looked at one by one, to see which of them a chain may not end at."""
+"""In spans up to this size, ends that are not distinct are counted exactly; larger spans are assumed to have 2."""
 HASH_MULTIPLIER = np.int64(-7046029254386353131)  # 2^64 / golden ratio, as a signed number
 
 
@@ -40,12 +40,12 @@ HASH_MULTIPLIER = np.int64(-7046029254386353131)  # 2^64 / golden ratio, as a si
 
 
 class Supports(NamedTuple):
-    """The support of chains for targets: key = r1 * num_codes + r2, `target` is a place among the targets.
+    """The support of chains for targets.
 
     Attributes:
-        key: chains.
-        target: their targets.
-        support: facts of the target for which the chain holds.
+        key: the chains, as r1 * num_codes + r2.
+        target: their targets, as positions among the targets.
+        support: the number of target facts for which the chain holds.
     """
 
     key: Longs
@@ -54,7 +54,7 @@ class Supports(NamedTuple):
 
     @classmethod
     def join(cls, parts: Sequence[Supports], least: int = 0) -> Supports:
-        """Add up all `parts`, sorted by chain and target; leave out what has not the `least` support."""
+        """Sum all `parts`, sorted by chain and target; drop chains with less than the `least` support."""
         none = np.zeros(0, np.int64)
         key, target, support = (np.concatenate((none, *column)) for column in zip((none,) * 3, *parts))
         order = np.lexsort((target, key))
@@ -66,7 +66,7 @@ class Supports(NamedTuple):
 
 
 class Shard(NamedTuple):
-    """Part `number` of `parts` of the work for one target, or for one first step: `of` is its number."""
+    """Part `number` of `parts` of the work for one target or one first step, whose number is `of`."""
 
     of: int
     number: int
@@ -74,22 +74,22 @@ class Shard(NamedTuple):
 
     @classmethod
     def cut(cls, work: Iterable[int], most: int) -> list[Shard]:
-        """Cut the `work` of each target or step into as few shards as have at most so much each."""
+        """Split the `work` of each target or step into as few shards as possible, of at most `most` each."""
         sizes = [-(-amount // most) or 1 for amount in work]
         return [cls(i, number, parts) for i, parts in enumerate(sizes) for number in range(parts)]
 
     def range(self, size: int) -> slice:
-        """Return which of `size` pieces are in this shard."""
+        """Return the range of this shard within `size` items."""
         return slice(size * self.number // self.parts, size * (self.number + 1) // self.parts)
 
 
 class Chains(NamedTuple):
-    """A hash table of chains r1 * num_codes + r2: for how many facts each holds, and for which it held last.
+    """A hash table of chains r1 * num_codes + r2.
 
     Attributes:
-        key: the chain of each place, -1 where there is none.
-        facts: for how many it holds.
-        last: the number of a fact.
+        key: the chain of each slot, or -1.
+        facts: the number of facts for which it holds.
+        last: the number of the last fact for which it held.
     """
 
     key: Longs
@@ -98,17 +98,17 @@ class Chains(NamedTuple):
 
     @classmethod
     def of(cls, size: int) -> Chains:
-        """Make a table of `size` places, a power of 2."""
+        """Make a table of `size` slots, a power of 2."""
         return cls(np.full(size, -1, np.int64), np.zeros(size, np.int32), np.full(size, -1, np.int32))
 
 
 class Marks(NamedTuple):
-    """Scratch of one thread: the edges of one entity by where they lead.
+    """Scratch space of one thread: the edges of one entity, grouped by neighbour.
 
     Attributes:
-        stamp: by entity, the number of the entity whose edges lead there, as far as they are marked.
-        last: by entity, the last of these edges.
-        before: of each edge of the marked entity, the one before it that leads to the same place, or -1.
+        stamp: by neighbour, the number of the entity whose edges were marked last.
+        last: by neighbour, the last edge of that entity to it.
+        before: by edge of that entity, the previous edge to the same neighbour, or -1.
     """
 
     stamp: Ids
@@ -118,7 +118,7 @@ class Marks(NamedTuple):
 
 @compiled
 def _place(chains: Chains, key: int) -> np.int64:
-    """Where the key stands in the table, or the free place where it belongs."""
+    """Return the slot of the key, or the free slot for it."""
     mask = len(chains.key) - 1
     place = ((key * HASH_MULTIPLIER) >> 20) & mask
     while chains.key[place] >= 0 and chains.key[place] != key:
@@ -128,7 +128,7 @@ def _place(chains: Chains, key: int) -> np.int64:
 
 @compiled
 def _note(chains: Chains, used: int, key: int, fact: int) -> int:
-    """One chain holds for a fact, once or more; returns how many chains there are, `used` before."""
+    """Record that a chain holds for a fact, once per fact; return the number of chains, before the call `used`."""
     place = _place(chains, key)
     if chains.key[place] < 0:
         chains.key[place] = key
@@ -149,7 +149,7 @@ def _copy(old: Chains, new: Chains) -> None:
 
 @compiled
 def _mark_edges(graph: Graph, node: int, stamp: int, marks: Marks) -> None:
-    """Mark the edges of a node by where they lead."""
+    """Mark the edges of a node by their neighbours."""
     first = graph.pointer[node]
     for e in range(first, graph.pointer[node + 1]):
         there = graph.neighbour[e]
@@ -160,7 +160,7 @@ def _mark_edges(graph: Graph, node: int, stamp: int, marks: Marks) -> None:
 
 @compiled
 def _step_pair(graph: Graph, code: int, back: int, forwards: bool) -> np.int64:
-    """The chain of a step from the smaller end and a step from the larger end to the same entity."""
+    """Return the chain of a step from the smaller end and a step from the larger end to the same entity."""
     if forwards:  # the smaller end is X
         return np.int64(code) * graph.num_codes + (back ^ 1)
     return np.int64(back) * graph.num_codes + (code ^ 1)
@@ -168,9 +168,9 @@ def _step_pair(graph: Graph, code: int, back: int, forwards: bool) -> np.int64:
 
 @compiled
 def _look_up(graph: Graph, small: int, large: int, forwards: bool, fact: int, chains: Chains, used: int) -> int:
-    """The chains of one fact: for each edge of its smaller end, all edges from there to the larger one are looked up.
+    """Find the chains of one fact: for each neighbour of its smaller end, look up all edges to the larger end.
 
-    Returns how many chains there are then, negative where there was no room for all of them.
+    Returns the number of chains in the table, negated if it became too full.
     """
     for e in range(graph.pointer[small], graph.pointer[small + 1]):
         z = graph.neighbour[e]
@@ -191,7 +191,7 @@ def _look_up(graph: Graph, small: int, large: int, forwards: bool, fact: int, ch
 def _meet(
     graph: Graph, small: int, large: int, forwards: bool, fact: int, stamp: int, marks: Marks, chains: Chains, used: int
 ) -> int:
-    """The same where the edges of the larger end are marked."""
+    """Do the same with the edges of the larger end marked."""
     first = graph.pointer[large]
     for e in range(graph.pointer[small], graph.pointer[small + 1]):
         z = graph.neighbour[e]
@@ -212,9 +212,9 @@ def _close(
     graph: Graph, small: Ids, large: Ids, forwards: Mask, begin: int, lookup: int, stamp: int, marks: Marks,
     chains: Chains, used: int, flag: Flag,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """The chains of the facts from `begin` on, which are sorted by their larger end, until the table is half full.
+    """Find the chains of the facts from `begin` on, sorted by their larger end, until the table is half full.
 
-    Returns the first fact that is left, the last stamp, and how many chains the table has.
+    Returns the next fact, the last stamp, and the number of chains in the table.
     """
     i = begin
     while i < len(small):
@@ -240,7 +240,7 @@ def _close(
 
 
 class SupportCounter:
-    """Counts for how many facts of a target each chain of two steps holds; the scratch arrays of one thread."""
+    """Counts the facts of a target for which each chain of two steps holds; holds the scratch space of one thread."""
 
     def __init__(self, task: Task) -> None:
         graph = task.graph
@@ -252,7 +252,7 @@ class SupportCounter:
             np.zeros(int(degree.max(initial=1)), np.int64),
         )
         self.stamp = 0
-        # To look an entity up takes a search in each of its spans; to mark an edge, about as long as one of these.
+        # Looking up an entity takes a binary search in each of its spans; marking an edge takes about as long as one.
         self.lookup = 2 * int((degree * np.diff(graph.node_span)).sum() // max(len(graph.code), 1) + 1)
         self.degree = degree
 
@@ -262,14 +262,14 @@ class SupportCounter:
         return self.marks, self.degree
 
     def chains(self, shard: Shard) -> tuple[int, Supports]:
-        """Return the target (its place), and its chains with their support by the facts of a `shard`.
+        """Return the position of the target, and its chains with their support among the facts of a `shard`.
 
-        Those of a whole target have enough support. The target is -1 where the search is stopped: what some facts say
-        is no statistic.
+        If the shard is the whole target, only chains with enough support are returned. The position is -1 if the search
+        was stopped, since counts of a part of the facts are not exact.
         """
         target, (small, large, forwards) = shard.of, self._facts(shard)
-        room = 1 << max(FIRST_SIZE, 8 * self.graph.num_codes).bit_length()
-        found, begin, used, flag = Chains.of(room), 0, 0, self.task.options.flag
+        size = 1 << max(FIRST_SIZE, 8 * self.graph.num_codes).bit_length()
+        found, begin, used, flag = Chains.of(size), 0, 0, self.task.options.flag
         while begin < len(small):
             begin, self.stamp, used = _close(
                 self.graph, small, large, forwards, begin, self.lookup, self.stamp, self.marks, found, used, flag
@@ -285,7 +285,7 @@ class SupportCounter:
         return target, Supports(key, np.full(len(key), target), support)
 
     def _facts(self, shard: Shard) -> tuple[Ids, Ids, Mask]:
-        """Of each fact between two entities the end with fewer edges, the other end, and whether the first is X."""
+        """Return for each fact the end with fewer edges, the other end, and whether the first is X; no self-loops."""
         facts = self.task.kb.facts.of(int(self.task.targets[shard.of]))
         facts = facts[facts.subject != facts.object]
         forwards = self.degree[facts.subject] <= self.degree[facts.object]
@@ -295,12 +295,12 @@ class SupportCounter:
         return small[order], large[order], forwards[order]
 
 
-# bodies: where a rule can come of it ------------------------------------------------------------------
+# bodies of chains that can become rules ------------------------------------------------------------------
 
 
 @compiled
 def _least_bodies(graph: Graph, first: int, least: Longs, flag: Flag) -> None:
-    """least[r2]: at least so many pairs are joined by `first` and r2."""
+    """Write a lower bound of the number of pairs that `first` and r2 join into least[r2]."""
     most = np.zeros(graph.num_codes, np.int64)
     touched = np.empty(graph.num_codes, np.int64)
     for i in range(graph.code_pointer[first], graph.code_pointer[first + 1]):
@@ -336,9 +336,9 @@ def _bodies(
     graph: Graph, facts: TargetFacts, first: int, second: Longs, most_pairs: Longs, epoch: int, seen: Longs,
     body: Longs, pca: np.ndarray, flag: Flag,
 ) -> int:  # fmt: skip
-    """The pairs that `first` and each second step join, and by target in `pca` those of its subjects.
+    """Count the pairs that `first` and each second step join, in `body`; those of a target's subjects in `pca`.
 
-    No further start is looked at after `most_pairs`. Returns the last epoch.
+    Stops at the start where `most_pairs` is reached. Returns the last epoch.
     """
     for k in range(len(second)):
         body[k], epoch = _body(graph, facts, first, second[k], most_pairs[k], epoch, seen, pca[k], flag)
@@ -350,7 +350,7 @@ def _body(
     graph: Graph, facts: TargetFacts, first: int, second: int, most_pairs: int, epoch: int, seen: Longs, pca: Longs,
     flag: Flag,
 ) -> tuple[int, int]:  # fmt: skip
-    """The same for one second step; (pairs, last epoch)."""
+    """Do the same for one second step; return (pairs, last epoch)."""
     body = 0
     for i in range(graph.code_pointer[first], graph.code_pointer[first + 1]):
         if body >= most_pairs or flag[0]:
@@ -379,7 +379,7 @@ def _body(
 
 
 class BodyCounter:
-    """Counts the bodies of chains of two steps that `supports` names; the scratch arrays of one thread."""
+    """Counts the bodies of the chains of two steps in `supports`; holds the scratch space of one thread."""
 
     def __init__(self, task: Task, supports: Supports) -> None:
         self.task, self.supports = task, supports
@@ -391,9 +391,9 @@ class BodyCounter:
         return (self.seen,)
 
     def rows(self, shard: Shard) -> ChainRows:
-        """Return the chains of length 2 that begin with one step code, by target and second step.
+        """Return the chains of length 2 with one first step, by target and second step.
 
-        They are those of a `shard` of the second steps.
+        The second steps are those of the `shard`.
         """
         first, graph, options, supports = shard.of, self.task.graph, self.task.options, self.supports
         low, high = np.searchsorted(supports.key, (first * graph.num_codes, (first + 1) * graph.num_codes))
@@ -402,25 +402,25 @@ class BodyCounter:
         least = np.zeros(graph.num_codes, np.int64)
         _least_bodies(graph, first, least, options.flag)
         second, target, support = supports.key[low:high] % graph.num_codes, *(c[low:high] for c in supports[1:])
-        can = options.enough(support, least[second])
+        possible = options.enough(support, least[second])
         if shard.parts > 1:
-            seconds = np.unique(second[can])
-            can &= np.isin(second, seconds[shard.range(len(seconds))])
-        second, target, support = second[can], target[can], support[can]
+            seconds = np.unique(second[possible])
+            possible &= np.isin(second, seconds[shard.range(len(seconds))])
+        second, target, support = second[possible], target[possible], support[possible]
         chain, of_row = np.unique(second, return_inverse=True)
         body, pca = self._count(first, chain, np.maximum.reduceat(support, np.searchsorted(second, chain)))
         if options.flag[0]:
             return join_rows([], 2)
-        mine = np.flatnonzero(options.enough(support, body[of_row]))
-        mine = mine[np.lexsort((second[mine], target[mine]))]
-        steps = np.stack((np.full(len(mine), first), second[mine]), axis=1).astype(np.int32)
-        of_row, target = of_row[mine], target[mine]
-        return steps, np.stack((target, support[mine], body[of_row], pca[of_row, target]))
+        rows = np.flatnonzero(options.enough(support, body[of_row]))
+        rows = rows[np.lexsort((second[rows], target[rows]))]
+        steps = np.stack((np.full(len(rows), first), second[rows]), axis=1).astype(np.int32)
+        of_row, target = of_row[rows], target[rows]
+        return steps, np.stack((target, support[rows], body[of_row], pca[of_row, target]))
 
     def _count(self, first: int, second: Longs, support: Longs) -> tuple[Longs, np.ndarray]:
-        """Body size of each chain, and PCA body of each chain and target.
+        """Return the body size of each chain, and the PCA body of each chain and target.
 
-        A body that no `support` could bear is not counted to its end, so that less than the least confidence is left.
+        Counting a body stops when its size puts the confidence below the least one, even with the largest `support`.
         """
         task, least = self.task, self.task.options.min_confidence
         most = np.full(len(second), NO_LIMIT) if not least else (support / least).astype(np.int64) + 1
@@ -434,7 +434,7 @@ class BodyCounter:
 def two_step_chains(task: Task) -> ChainRows:
     """Count all chains of length 2, by first step, target and second step."""
     graph, options = task.graph, task.options
-    first = task.for_share(1 / 2)  # where time is short, hubs must not take that of all other rules
+    first = task.for_share(1 / 2)  # if time is short, hubs must leave some for other rules
     pool = workers(lambda: SupportCounter(first), options.threads, options.memory)
     shards = Shard.cut(task.facts.size.tolist(), SHARD_FACTS)
     found = pool.map(SupportCounter.chains, shards, "chains", task.progress, first.options.stop)

@@ -1,9 +1,9 @@
-"""Typed variants of chains: one unary filter on one variable, kept where it raises confidence.
+"""Typed variants of chains: one unary filter on one variable, kept if it raises the confidence.
 
     p(X, Y) :- q(X, Z1), r(Z1, Y)   becomes   p(X, Y) :- q(X, Z1), person(Z1), r(Z1, Y)
 
-One pass over a chain of one or two steps counts all its variants: for each start a, each distinct
-(variable, unary predicate, b) whose filtered body holds.
+One pass over a chain of one or two steps counts all its variants: for each start a, each distinct (variable, unary
+predicate, b) for which the filtered body holds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .options import ChainRows, Task, join_rows
 MOST_VARIANTS = 5
 """Variants kept for one chain, best first."""
 GAIN = 1.1
-"""A variant is kept when its smoothed confidence is at least this many times the chain's."""
+"""A variant is kept if its smoothed confidence is at least this many times that of the chain."""
 LARGEST_ENTRY = 2**62
 HASH_MULTIPLIER = np.int64(-7046029254386353131)  # 2^64 / golden ratio, as a signed number
 
@@ -33,10 +33,10 @@ def _count_typed(
     graph: Graph, facts: TargetFacts, steps: Ids, target: int, epoch: int, table: Longs, mark: Longs, counts: Longs,
     flag: Flag,
 ) -> int:  # fmt: skip
-    """counts[what, variable, u]: what = support, body, PCA body of the chain filtered by u(variable).
+    """Fill counts[what, variable, u]: support, body size and PCA body of the chain filtered by u(variable).
 
-    Variables are 0: X, 1: Z1 (two steps only), 2: Y. Returns the last epoch, negative when the table is too small. Once
-    the `flag` is set it ends, and the counts are not to be used.
+    Variables are 0: X, 1: Z1 (two steps only), 2: Y. Returns the last epoch, negative if the table is too small. The
+    counts are invalid once the `flag` is set.
     """
     num_predicates = counts.shape[2]
     num_keys = np.int64(3) * num_predicates * graph.num_entities
@@ -89,7 +89,7 @@ def _count_typed(
 
 
 class TypedCounter:
-    """Counts the typed variants of chains of up to two steps; the scratch arrays of one thread."""
+    """Counts the typed variants of chains of up to two steps; holds the scratch space of one thread."""
 
     def __init__(self, task: Task) -> None:
         self.task, self.table, self.epoch = task, new_table(2**16), 0
@@ -102,9 +102,9 @@ class TypedCounter:
         return self.table, self.mark, self.counts
 
     def rows(self, steps: Ids, counts: Longs) -> ChainRows:
-        """Return the best variants of one chain with its counts; their steps are one longer, filters included.
+        """Return the best variants of one chain with its `counts`; the filter is one more of their `steps`.
 
-        None where the search is stopped.
+        There are none if the search was stopped.
         """
         task, flag, (target, support, body_size, _) = self.task, self.task.options.flag, counts.tolist()
         while True:
@@ -133,7 +133,7 @@ class TypedCounter:
 
 
 def typed_chains(task: Task, chains: ChainRows) -> ChainRows:
-    """Count the typed variants of those `chains` that do not hold always, chain by chain."""
+    """Count the typed variants of those `chains` whose confidence is below 1, chain by chain."""
     steps, counts = chains
     pool = workers(lambda: TypedCounter(task), task.options.threads, task.options.memory)
 
@@ -144,15 +144,15 @@ def typed_chains(task: Task, chains: ChainRows) -> ChainRows:
     return join_rows(pool.map(variants, rows, "typed", task.progress, task.options.stop), steps.shape[1] + 1)
 
 
-# a hash set of numbers, emptied at no cost, in which each thing is counted once ----------------------------
+# a hash set of numbers that is emptied in constant time ----------------------------
 
 
 @compiled
 def first_visit(table: Longs, mask: int, epoch: int, num_keys: int, key: int) -> bool:
-    """Return True when `key` (below `num_keys`) is new in this `epoch`; remembers it in `table`.
+    """Return whether `key` (below `num_keys`) is new in this `epoch`, and add it to `table`.
 
-    Open addressing over entries epoch * num_keys + key: an entry of an older epoch counts as empty, so a new epoch
-    starts with an empty table at no cost. `mask` is the size of the table, a power of 2, less 1.
+    Open addressing over entries epoch * num_keys + key: entries of older epochs count as empty, so a new epoch starts
+    with an empty table. `mask` is the size of the table, a power of 2, minus 1.
     """
     floor = epoch * num_keys
     entry = floor + key
@@ -171,8 +171,8 @@ def first_visit(table: Longs, mask: int, epoch: int, num_keys: int, key: int) ->
 def next_epoch(epoch: int, num_keys: int, table: Longs, mark: Longs) -> int:
     """Return the epoch after this `epoch`.
 
-    Where its entries, of keys below `num_keys`, would outgrow 64 bits, `table` and `mark` are cleared, and epochs begin
-    anew.
+    If its entries, for keys below `num_keys`, would exceed 64 bits, `table` and `mark` are cleared and epochs start
+    again.
     """
     if epoch + 1 < LARGEST_ENTRY // num_keys:
         return epoch + 1

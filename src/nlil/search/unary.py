@@ -3,9 +3,9 @@
     q(X) :- u(X)      q(X) :- k(X, Z1), u(Z1)      q(X) :- k(X, Z1), r(Z1, Z2), u(Z2)      ...
     q(X) :- k(X, Z1)  (a bare relation)            q(X) :- k(X, d)  (a constant)            q(X) :- true
 
-All variables distinct. For each entity x the loop lists the bodies that hold, as numbers; body size and
-support are then counts of equal numbers. Hidden: q(x), and for a class q every class of x; with distinct
-variables that concerns bodies u(X) only.
+All variables are distinct. For each entity x the loop lists the bodies that hold, as numbers; body size and support are
+then counts of equal numbers. Hidden are q(x) and, for a class q, every class of x; with distinct variables this affects
+only bodies u(X).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from .options import NEVER, CountOptions
 class Numbering(NamedTuple):
     """Bodies as numbers: a path is digits code + 1 in base num_codes + 1, then predicate + 1 (0: bare).
 
-    k(X, d) is `constants_from` + k * num_entities + d. `base` is that base, `ends` is num_predicates + 1, `moves` the
-    most edges of a path.
+    k(X, d) is `constants_from` + k * num_entities + d. `base` is num_codes + 1, `ends` is num_predicates + 1, `moves`
+    is the largest number of edges of a path.
     """
 
     base: int
@@ -42,9 +42,9 @@ class Numbering(NamedTuple):
 
     @classmethod
     def of(cls, graph: Graph, num_predicates: int, moves: int) -> Numbering:
-        """Number paths of up to `moves` edges; fewer where they, with a target beside them, would not fit 64 bits.
+        """Number paths of up to `moves` edges in a base of `num_predicates`.
 
-        There are `num_predicates`.
+        The paths are shorter if (path, target) would not fit into 64 bits.
         """
         base, ends = graph.num_codes + 1, num_predicates + 1
         while moves > 1 and (base**moves * ends + graph.num_codes * graph.num_entities) * ends >= 2**63:
@@ -52,7 +52,7 @@ class Numbering(NamedTuple):
         return cls(base, ends, moves, base**moves * ends, graph.num_entities)
 
     def decode(self, numbers: Longs) -> tuple[Ids, Ids]:
-        """Return steps (n, moves + 1), NO_STEP behind them, and end of each body of `numbers`."""
+        """Return the steps (n, moves + 1), padded with NO_STEP, and the end of each body of `numbers`."""
         constant = numbers >= self.constants_from
         path, unary = np.divmod(np.where(constant, 0, numbers), self.ends)
         steps: Ids = np.full((len(numbers), self.moves + 1), NO_STEP, np.int32)
@@ -69,7 +69,7 @@ class Numbering(NamedTuple):
 
 @compiled
 def _put(out: Longs, used: int, value: int) -> int:
-    """out[used] = value where there is room; returns used + 1."""
+    """Set out[used] = value if it fits; return used + 1."""
     if used < len(out):
         out[used] = value
     return used + 1
@@ -80,8 +80,10 @@ def _list_bodies(
     graph: Graph, entities: Ids, begin: int, bodies: Numbering, moves: int, constants: bool, out: Longs, pointer: Longs,
     flag: Flag,
 ) -> tuple[int, int]:  # fmt: skip
-    """Bodies that hold for entities[begin:], sorted and once each, until `out` is full or the `flag` is set; returns
-    the next entity, and the room that its bodies need."""
+    """Write the distinct bodies of entities[begin:], sorted, into `out` until it is full or the `flag` is set.
+
+    Returns the next entity, and the space that its bodies need.
+    """
     node = np.zeros(moves + 1, np.int64)
     position = np.zeros(moves + 1, np.int64)
     path = np.zeros(moves + 1, np.int64)
@@ -132,10 +134,10 @@ def list_bodies(
     size: int = 2**20,
     flag: Flag = NEVER,
 ) -> Iterator[tuple[int, Longs, Longs]]:
-    """Yield (first entity's place, pointer, bodies) of block after block of `entities`.
+    """Yield (position of the first entity, pointer, bodies) of blocks of `entities`.
 
-    Those of one are sorted, once each. Bodies have up to `moves` edges, and with `constants` also name an entity; a
-    block has at most `size` of them, unless one entity has more. It ends early once the `flag` is set.
+    The bodies of an entity are distinct and sorted. They have up to `moves` edges; with `constants` there are also
+    k(X, d). A block has at most `size` bodies, unless one entity has more. Ends early once the `flag` is set.
     """
     out = np.zeros(size, np.int64)
     pointer = np.zeros(len(entities) + 1, np.int64)
@@ -177,19 +179,19 @@ def unary_rules(
         body_keys, body_counts = _merge(body_keys, body_counts, found, count)
         owner = np.repeat(entities[begin : begin + len(pointer) - 1], np.diff(pointer))
         for t, member in enumerate(members):
-            mine = np.bincount(place[member[owner]], minlength=len(found))
-            some = np.flatnonzero(mine)
+            counts = np.bincount(place[member[owner]], minlength=len(found))
+            some = np.flatnonzero(counts)
             pair_keys = np.concatenate((pair_keys, found[some] * len(targets) + t))
-            pair_counts = np.concatenate((pair_counts, mine[some]))
+            pair_counts = np.concatenate((pair_counts, counts[some]))
     if options.is_late:
-        # Counts of a part of the entities are no statistics: nothing is better than something wrong.
+        # Counts over a part of the entities are not exact, so nothing is returned.
         pair_keys, pair_counts = none, none
     pair_keys, support = _merge(none, none, pair_keys, pair_counts)
     progress("paths", len(entities), len(entities))
     body, position = np.divmod(pair_keys, len(targets))
     target, body_size = targets[position], body_counts[np.searchsorted(body_keys, body)]
     keep = options.enough(support, body_size)
-    # u(X) for the target itself, or class for class, is the query's own fact.
+    # u(X) is the query's own fact if u is the target, or both are classes.
     own = (body < bodies.ends) & (body > 0)
     keep &= ~(own & hides_membership(kb, target, np.where(own, body - 1, 0)))
     steps, end = bodies.decode(body[keep])

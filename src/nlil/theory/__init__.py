@@ -1,8 +1,8 @@
-"""Theories: a few rules for each predicate that together say what the many say.
+"""Theories: a few rules per target that together do the work of the whole pool.
 
-Parameters that mean the same everywhere here: `pool` are all rules, the theories are made of some; `theory` has its
-rows in that; `kb` is the base of training facts, and ids are its ids; `surveyed` is what an author knows of one target;
-`proposals` are what the rules of a target, `num_rules` of them, propose for a sample of its facts; `ranker` has the
-rules, `sample` the facts that they are tried on, `walk` is scratch; `labels` are words for people in place of names;
-`random` is the only source of chance; `path` is that of a file.
+Parameters that mean the same everywhere here: `pool` are all rules; `theory` selects rows of it; `kb` is the base of
+training facts, and ids are its ids; `surveyed` is the input of an author for one target; `proposals` are the candidates
+that the `num_rules` rules of a target propose for a sample of its facts; `ranker` has the rules, `sample` the facts
+they are tried on, `walk` is scratch space; `labels` are readable names; `random` is the only source of randomness;
+`path` is that of a file.
 """

@@ -1,12 +1,12 @@
-"""Authors of theories: from what the rules of a target propose to an ordered choice of rules, with their weights.
+"""Authors of theories: from the proposals of a target's rules to an ordered choice of rules with weights.
 
-All have one contract: a `Surveyed` target and the choice of the greedy cover go in, a `Choice` comes out. The cover is
-the first author and the fallback; the others make something of what it chose. `weigh_together` is written here,
-`formulas.py` is the other one.
+All authors have the same contract: a `Surveyed` target and the choice of the greedy cover in, a `Choice` out. The cover
+is the first author and the fallback; the others start from its choice. `weigh_together` is defined here, the other one
+in `formulas.py`.
 
-Weights are fitted together: the candidates of a query compete, and the answer should have the most evidence among all
-that the rules propose. Evidence is added up just as ranking does it, so what is fitted is what ranks. Each rule stays
-near its own count: its evidence is multiplied by exp(t), and t costs `HOLD * t^2 / 2`.
+Weights are fitted jointly: the candidates of a query compete, and the answer should have the most evidence among all
+that the rules propose. Evidence is summed exactly as in ranking. Each rule stays near its counted weight: its evidence
+is multiplied by exp(t), with the penalty `HOLD * t^2 / 2`.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from .cover import Choice
 from .firings import Proposals
 
 HOLD = 50.0
-"""How much a rule is held to its counted weight; in facts, as the likelihood of each fact counts 1."""
+"""Strength of the penalty, in facts: the log-likelihood of each fact counts 1."""
 STEPS = 30
-"""Of L-BFGS, at most."""
+"""Limit of the steps of L-BFGS."""
 
 
 class Surveyed(NamedTuple):
-    """What an author knows of one binary target.
+    """The input of an author for one binary target.
 
-    ranker       of the rules that some cover chose
-    target       its predicate id
-    numbers      of those rules of the target among all that were considered, ascending
-    proposals    what they propose for a sample of facts; rules are counted as in `numbers`
+    ranker       a ranker with the rules that the covers chose
+    target       the predicate id
+    numbers      the numbers of these rules of the target among all considered rules, ascending
+    proposals    what they propose for a sample of facts; rules are positions in `numbers`
     aggregation  how rules become a score
-    size         rules of the theory
-    seed         of all that is random
+    size         the number of rules of the theory
+    seed         the seed of all randomness
     """
 
     ranker: Ranker
@@ -51,7 +51,7 @@ class Surveyed(NamedTuple):
     seed: int
 
     def places(self, rule: Longs) -> Longs:
-        """Return where these rules, each `rule` by its number among all considered, stand in `numbers`."""
+        """Return the position in `numbers` of each `rule`, given by its number among all considered rules."""
         return np.searchsorted(self.numbers, rule)
 
 
@@ -59,7 +59,7 @@ Author = Callable[[Surveyed, Choice], Choice]
 
 
 def weigh_together(surveyed: Surveyed, cover: Choice) -> Choice:
-    """Return the rules of the `cover` in their order, the first `size` with weights that are fitted together."""
+    """Return the rules of the `cover` in order, the first `size` with jointly fitted weights."""
     chosen = surveyed.places(cover.rule[: surveyed.size])
     rules = surveyed.ranker.rules_of(surveyed.target)
     some = only(surveyed.proposals, chosen, len(rules))
@@ -70,7 +70,7 @@ def weigh_together(surveyed: Surveyed, cover: Choice) -> Choice:
 
 
 def only(proposals: Proposals, rules: Longs, num_rules: int) -> Proposals:
-    """Return what these `rules` propose, numbered by their place in the list."""
+    """Return the proposals of these `rules`, numbered by their position in the list."""
     number = np.full(num_rules, -1)
     number[rules] = np.arange(len(rules))
     candidate, rule = proposals.firings
@@ -89,13 +89,13 @@ def only(proposals: Proposals, rules: Longs, num_rules: int) -> Proposals:
 
 
 def fit_weights(proposals: Proposals, weight: Doubles, kind: Longs, aggregation: Aggregation) -> Doubles:
-    """The weight of each rule with which the answers of the queries are most probable among what is proposed.
+    """Return the weights that make the answers of the queries most probable among the proposed candidates.
 
     Args:
         proposals: what the rules propose.
-        weight: the counted weight of each rule: where it starts, and what it is held to.
+        weight: the counted weight of each rule, at which the fit starts and towards which it is regularised.
         kind: (2, rules): the kind of each rule, by direction of query.
-        aggregation: how ranking adds up evidence.
+        aggregation: how ranking sums evidence.
     """
     used, size = _competing(proposals), len(weight)
     counted = evidence(weight) / SCALE
@@ -123,8 +123,7 @@ def fit_weights(proposals: Proposals, weight: Doubles, kind: Longs, aggregation:
 
 
 def _competing(proposals: Proposals) -> Mask:
-    """For each query that has candidates whether the answer and another one are among them: only then is there
-    something to learn."""
+    """Return which queries have both the answer and another candidate: others contribute nothing to the fit."""
     begin = np.flatnonzero(np.diff(proposals.query, prepend=-1))
     right = np.logical_or.reduceat(proposals.is_right, begin) if len(begin) else np.zeros(0, bool)
     return right & (np.diff(np.append(begin, len(proposals.query))) > 1)
@@ -135,7 +134,7 @@ def _loss(
     pointer: Longs, used: Mask, is_right: Mask, direction: Longs, fact_weight: Doubles, rule_pointer: Longs, rule: Ids,
     kind_row: Longs, share: np.ndarray, strength: Doubles, scale: float, gradient: Doubles,
 ) -> float:  # fmt: skip
-    """Minus the logarithm of the likelihood of the answers; `gradient` grows by its slopes."""
+    """Return the negative log-likelihood of the answers; add its derivatives to `gradient`."""
     loss = 0.0
     total = np.zeros(1)
     for q in range(len(pointer) - 1):
@@ -170,14 +169,16 @@ def _loss(
 
 @compiled
 def _share(low: int, high: int, i: int, rule: Ids, kind_row: Longs, share: np.ndarray, strength: Doubles) -> float:
-    """What counts of the evidence of rule[i] among the rules low .. high - 1 of a candidate: by its kind, and by how
-    many stronger rules of that kind there are."""
-    mine, place = kind_row[rule[i]], 0
+    """Return how much rule[i] counts among the rules low .. high - 1 of a candidate.
+
+    This depends on its kind and on the number of stronger rules of that kind.
+    """
+    own, place = kind_row[rule[i]], 0
     for j in range(low, high):
-        if kind_row[rule[j]] == mine:
+        if kind_row[rule[j]] == own:
             stronger = strength[rule[j]] > strength[rule[i]] or (strength[rule[j]] == strength[rule[i]] and j < i)
             place += stronger
-    return share[mine, place] if place < share.shape[1] else 0.0
+    return share[own, place] if place < share.shape[1] else 0.0
 
 
 def _formulas(surveyed: Surveyed, cover: Choice) -> Choice:
@@ -187,4 +188,4 @@ def _formulas(surveyed: Surveyed, cover: Choice) -> Choice:
 
 
 WRITERS: Mapping[str, Author] = {"weights": weigh_together, "formulas": _formulas}
-"""Every author but the cover."""
+"""All authors except the cover."""

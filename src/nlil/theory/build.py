@@ -1,4 +1,4 @@
-"""Make the theories of a pool: look at what its rules do, choose, and measure on validation facts."""
+"""Build the theories of a pool: sample the firings of its rules, choose rules, and measure on validation facts."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from .firings import Hits, Sample, propose, survey, survey_members
 from .theory import AUTHORS, SIZES, SizeScore, Theory, ValidationScores
 
 CONSIDERED = 2_000
-"""Rules of a target that a theory is chosen from: those with the largest product of support and confidence."""
+"""Rules per target to choose from: those with the largest product of support and confidence."""
 ALL_FACTS = 50_000
-"""Training facts of all targets together that rules are tried on ..."""
+"""Training facts that rules are tried on, over all targets."""
 FACTS, MOST_FACTS = 500, 3_000
-"""... but so many of each target, at least and at most, if it has them."""
+"""Least and most training facts per target, if it has them."""
 OTHERS = 4
-"""Entities without the class that rules of a unary target are tried on, for each of its members that they are."""
+"""Rules of a unary target are tried on this many non-members for each member."""
 MOST_WEIGHT = 10.0
-"""What a validation fact counts at most. Those of a target count as much as its training facts, if they are enough."""
+"""Limit of the weight of a validation fact. Up to this limit, those of a target weigh as much as its training facts."""
 LEAST_MEASURED = 200
-"""Validation facts, with fewer of which nothing is measured on them."""
+"""Least number of validation facts for measuring."""
 VALIDATION_FACTS = 2_000
-"""Validation facts that are ranked at each size, at most."""
+"""Limit of the validation facts that are ranked at each size."""
 AUTHOR_GATE = Gate(least_facts=50, most_facts=10_000, least_gain=0.0, standard_errors=2.0)
-"""When another author than the cover is taken, for all targets or for one; facts are those that judge."""
+"""When an author other than the cover is chosen, for all targets or for one, on the facts that judge."""
 TRIED = ("weights",)
-"""Authors that are tried beside the cover where facts can judge them (`author="auto"`)."""
+"""Authors that are tried besides the cover if there are facts to judge them (`author="auto"`)."""
 
 
 def make_theory(
@@ -61,26 +61,26 @@ def make_theory(
     elsewhere: Facts | None = None,
     calibrate: Calibrate | None = None,
 ) -> Theory:
-    """The theories of all targets of a pool.
+    """Build the theories of all targets of a pool.
 
-    Validation facts help to choose: what is to be predicted may be unlike the training facts. Where they are many, they
-    also judge: theories that half of them help to choose, on the other half. So do `judges`, which help nobody.
+    Validation facts help to choose rules, since the facts to predict may differ from the training facts. If there are
+    many, they also judge: theories chosen with one half are measured on the other. `judges` are used only to measure.
 
     Args:
         pool: the rules to choose from, in the ids of `kb`.
         kb: the training facts.
-        size: rules of a target.
+        size: the number of rules per target.
         valid: validation facts.
-        seed: chooses facts where there are many.
+        seed: samples facts if there are many.
         threads: CPU threads; 0: all cores.
-        memory: bytes that block sizes are chosen for.
-        progress: told how many targets are done.
-        stop: targets that come after it have no theory.
-        author: one of AUTHORS for every target; auto: whoever the facts that judge are better with, by more than
-            chance, else the cover; or a name for each target (name/arity), the cover for all others.
-        judges: facts that the base does not have, in place of half of the validation facts.
-        elsewhere: facts of other splits: they do not compete where scores are reported, and choose nothing.
-        calibrate: says what scores mean, given the rules of a theory and the facts that judge it.
+        memory: bytes per block.
+        progress: receives the number of finished targets.
+        stop: targets that come after it get no theory.
+        author: one of AUTHORS for every target; auto: the one that ranks the judging facts better by more than chance,
+            else the cover; or an author by target (name/arity), with the cover for all others.
+        judges: facts that the base does not have, used instead of half of the validation facts.
+        elsewhere: facts of other splits, which do not compete in reported scores and are not used for choosing.
+        calibrate: fits a calibration, given the rules of a theory and the facts that judge it.
     """
     if isinstance(author, str) and author not in ("auto", *AUTHORS):
         raise ConfigError(f"author: expected auto, {', '.join(AUTHORS)}, got {author!r}", "theory_author")
@@ -103,8 +103,10 @@ def _judged(
     calibrate: Calibrate | None,
     progress: Progress,
 ) -> Theory:
-    """The theories of the covers, or of other authors where the facts that judge are better with them; `make_theory`
-    says what the arguments are."""
+    """Return the theories of the covers, or of authors with which the judging facts rank better.
+
+    The arguments are those of `make_theory`.
+    """
     kb, measure = work.kb, work.measure()
     covers, aggregation = [one.alike for one in both], work.plain
     if measure is not None and work.pool.aggregation.weighing:
@@ -118,7 +120,7 @@ def _judged(
     names = tried_authors(author, measure is not None)
 
     def told(theory: Theory, half: Theory) -> Theory:
-        """The theory with what the facts that judge say of it, by the half that they did not help to choose."""
+        """Return the theory with its validation scores, measured on `half`, chosen without the judging facts."""
         if measure is None or work.judges is None:
             return theory
         meaning = None if calibrate is None else calibrate(half.rules(work.pool), work.judges)
@@ -145,9 +147,9 @@ def _judged(
 
 
 def tried_authors(author: str | Mapping[str, str], is_judged: bool) -> tuple[str, ...]:
-    """Return who is tried beside the cover, in the order of AUTHORS.
+    """Return the authors to try besides the cover, in the order of AUTHORS.
 
-    `author` is that of the settings; `is_judged`: there are facts to judge by.
+    `author` is the setting; `is_judged` says whether there are facts to judge by.
     """
     if author == "auto":
         return TRIED if is_judged else ()
@@ -156,13 +158,13 @@ def tried_authors(author: str | Mapping[str, str], is_judged: bool) -> tuple[str
 
 
 Pair = tuple[Choice, Choice]
-"""The choice of a target, and the choice without the facts that judge."""
+"""The choice for a target, and the choice made without the judging facts."""
 
 
 class Covers(NamedTuple):
-    """The greedy covers of a target: if kinds of rules are weighed alike, and if they are weighed as in the pool.
+    """The greedy covers of a target: with equal weights of kinds (`alike`), and with those of the pool (`weighed`).
 
-    A kind that counts nothing in the pool has no rules in the second: they would explain facts and move no rank.
+    The second has no rules of kinds whose weight is 0: these would explain facts without changing a rank.
     """
 
     alike: Pair
@@ -170,9 +172,9 @@ class Covers(NamedTuple):
 
 
 class Judges(NamedTuple):
-    """Facts to judge theories by.
+    """Facts to judge theories on.
 
-    facts: the base does not have them, and nobody chooses by them.
+    facts: facts that are not in the base and are not used for choosing.
     known: facts that do not compete with an answer.
     kb: the base.
     """
@@ -183,15 +185,15 @@ class Judges(NamedTuple):
 
 
 Calibrate = Callable[[RuleSet, Judges], Calibration | None]
-"""What says what the scores of rules mean, by facts that did not help to choose the rules."""
+"""Fits a calibration for rules, on facts that were not used to choose them."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Work:
-    """What the authors of one pool share.
+    """The values that the authors of one pool share.
 
-    ranker: of the rules that are considered; `rows` are theirs in the pool.
-    is_judge: which validation facts judge, and may not help the second of each pair of choices.
+    ranker: a ranker with the considered rules; `rows` are their rows in the pool.
+    is_judge: which validation facts judge; they are not used for the second of each pair of choices.
     """
 
     pool: RuleSet
@@ -229,7 +231,7 @@ class _Work:
         return cls(pool, kb, size, valid, is_judge, judges, seed, ranker, rows, targets)
 
     def measure(self) -> _Measure | None:
-        """The facts that judge; None where there are none."""
+        """Return the judging facts, or None."""
         if self.judges is None:
             return None
         facts, ranker = self.judges.facts, self.ranker
@@ -238,20 +240,20 @@ class _Work:
         return _Measure(self.pool, self.kb, facts, self.judges.known, self.seed, *budget) if len(facts) else None
 
     def sample(self, target: int) -> tuple[Sample, Mask]:
-        """The facts that rules of a binary target are tried on, and which of them judge."""
+        """Return the facts that rules of a binary target are tried on, and which of them judge."""
         random, most = np.random.default_rng((self.seed, 8, target)), self._most_facts
         tried = self.kb.crisp.facts.of(target).drawn(most, random)
-        mine = np.sort(random.permutation(np.flatnonzero(self.valid.predicate == target))[:most])
-        weight = min(MOST_WEIGHT, len(tried) / max(len(mine), 1))
-        judges = np.concatenate((np.zeros(len(tried), bool), self.is_judge[mine]))
-        return Sample(target, tried, self.valid[mine], weight), judges
+        rows = np.sort(random.permutation(np.flatnonzero(self.valid.predicate == target))[:most])
+        weight = min(MOST_WEIGHT, len(tried) / max(len(rows), 1))
+        judges = np.concatenate((np.zeros(len(tried), bool), self.is_judge[rows]))
+        return Sample(target, tried, self.valid[rows], weight), judges
 
     @property
     def _most_facts(self) -> int:
         return min(max(FACTS, ALL_FACTS // max(len(self.targets), 1)), MOST_FACTS)
 
     def covers(self, progress: Progress, stop: Stop | None) -> list[Covers]:
-        """The covers of each target."""
+        """Return the covers of each target."""
         ranker, size = self.ranker, self.size
 
         def one(space: ScoreSpace, target: int) -> Covers:
@@ -280,7 +282,7 @@ class _Work:
     def others(
         self, names: Sequence[str], covers: list[Pair], aggregation: Aggregation, progress: Progress
     ) -> dict[str, list[Pair]]:
-        """For each further author its choices, made of what the rules of the covers propose."""
+        """Return the choices of each further author, made from the proposals of the covers' rules."""
         most = self.size if tuple(names) == ("weights",) else SIZES[-1]
         few = []
         for pair in covers:
@@ -297,7 +299,7 @@ class _Work:
             if self.kb.predicates[target].arity == 1:
                 return dict.fromkeys(names, pair)
             sample, judges = self.sample(target)
-            # Without the facts that judge: none is even known to be right, as no fact of another split is.
+            # The judging facts do not even count as correct candidates, like facts of any other split.
             half = sample._replace(valid=sample.valid[~judges[len(sample.tried) :]])
             surveyed = [
                 Surveyed(ranker, target, few[t], propose(ranker, some, space), aggregation, self.size, self.seed)
@@ -316,12 +318,12 @@ class _Work:
 
     @property
     def plain(self) -> Aggregation:
-        """The aggregation of the pool with kinds of rules weighed alike, and ties broken by frequency."""
+        """The aggregation of the pool with equal weights of kinds, and ties broken by frequency."""
         kind = self.pool.aggregation
         return Aggregation(kind.kind, kind.top, unit=kind.unit, by_frequency=True)
 
     def theory(self, choices: Sequence[Choice], authors: Sequence[str] | None = None) -> Theory:
-        """The choices of all targets as one theory, with the plain aggregation of the pool."""
+        """Return the choices of all targets as one theory, with the plain aggregation."""
         names = [str(self.kb.predicates[t]) for t in self.targets]
         own = [scored for choice in choices for scored in choice.own]
         weight = np.concatenate([np.zeros(0), *(choice.weight for choice in choices)])
@@ -349,9 +351,9 @@ def counting(aggregation: Aggregation, kinds: Longs) -> Mask:
 
 
 def considered(pool: RuleSet, num_predicates: int) -> Longs:
-    """Return rows of the rules of each target that are worth a look, ascending; there are `num_predicates`.
+    """Return the rows of the rules to choose from, ascending, for predicate ids below `num_predicates`.
 
-    Priors are not: frequency breaks ties.
+    Priors are left out: frequency breaks ties.
     """
     worth = pool.support * np.asarray(smoothed_confidence(pool.support, pool.body_size), np.float64)
     worth[pool.is_prior] = 0.0
@@ -359,17 +361,17 @@ def considered(pool: RuleSet, num_predicates: int) -> Longs:
     ends = np.searchsorted(pool.head[order], np.arange(num_predicates + 1))
     parts = [np.zeros(0, np.int64)]
     for low, high in pairwise(ends.tolist()):
-        mine = order[low:high]
-        mine = mine[worth[mine] > 0]
-        best = np.lexsort((mine, -worth[mine]))[:CONSIDERED]
-        parts.append(mine[best])
+        candidates = order[low:high]
+        candidates = candidates[worth[candidates] > 0]
+        best = np.lexsort((candidates, -worth[candidates]))[:CONSIDERED]
+        parts.append(candidates[best])
     return np.sort(np.concatenate(parts))
 
 
 def _of_class(
     rules: RuleSet, kb: KnowledgeBase, target: int, most: int, random: np.random.Generator, memory: int
 ) -> Hits:
-    """What rules of a unary target do for its members, and for others."""
+    """Return the hits of the rules of a unary target among members and non-members."""
     members = kb.facts.of(target).subject
     others = np.setdiff1d(np.arange(kb.num_entities, dtype=np.int32), members)
     few, none = (random.permutation(some)[:most] for some, most in ((members, most), (others, OTHERS * most)))
@@ -381,34 +383,34 @@ def _of_class(
 def _columns(
     ranker: Ranker, rows: Longs, targets: list[int], choices: Sequence[Choice], pool_size: int
 ) -> dict[str, Any]:
-    """The columns of a Theory, one target after the other."""
+    """Return the columns of a Theory, target by target."""
     none = np.zeros(0, np.int64)
     names = ("rows", "place", "explained", "backs_up", "tried", "family_row", "family")
     parts: list[dict[str, np.ndarray]] = [dict.fromkeys(names, none) | {"gain": np.zeros(0)}]
     count, num_own = 0, 0
-    for target, mine in zip(targets, choices):
-        of_target, size = rows[ranker.rows_of(target)], len(mine.rule)
-        with_own = np.concatenate((of_target, pool_size + num_own + np.arange(len(mine.own))))
-        related = np.setdiff1d(np.flatnonzero(mine.family >= 0), mine.rule)
+    for target, choice in zip(targets, choices):
+        of_target, size = rows[ranker.rows_of(target)], len(choice.rule)
+        with_own = np.concatenate((of_target, pool_size + num_own + np.arange(len(choice.own))))
+        related = np.setdiff1d(np.flatnonzero(choice.family >= 0), choice.rule)
         parts.append(
             {
-                "rows": with_own[mine.rule],
+                "rows": with_own[choice.rule],
                 "place": np.arange(size),
-                "gain": mine.gain,
-                "explained": mine.explained,
-                "backs_up": mine.backs_up,
-                "tried": np.full(size, mine.num_facts),
+                "gain": choice.gain,
+                "explained": choice.explained,
+                "backs_up": choice.backs_up,
+                "tried": np.full(size, choice.num_facts),
                 "family_row": of_target[related],
-                "family": mine.family[related] + count,
+                "family": choice.family[related] + count,
             }
         )
         count += size
-        num_own += len(mine.own)
+        num_own += len(choice.own)
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 class _Measure(NamedTuple):
-    """Facts that judge theories of a pool; a random part of them where they are many."""
+    """The facts that judge theories of a pool; a random sample if there are many."""
 
     pool: RuleSet
     kb: KnowledgeBase
@@ -420,12 +422,12 @@ class _Measure(NamedTuple):
     stop: Stop | None
 
     def drawn(self, most: int) -> _Measure:
-        """The same with at most so many facts, fewer on a large base."""
+        """Return the same with at most `most` facts, fewer on a large base."""
         most = affordable(most, self.kb.num_entities)
         return self._replace(facts=self.facts.drawn(most, np.random.default_rng((self.seed, 9))))
 
     def reciprocal(self, rules: RuleSet) -> Doubles:
-        """(facts,): the mean 1 / rank of both directions."""
+        """Return for each fact the mean 1 / rank over both directions."""
         ranks = Ranker(rules, self.kb, self.threads, self.memory, stop=self.stop).rank(self.facts, self.known)
         total = np.bincount(ranks.fact, 1.0 / ranks.realistic, len(self.facts))
         return np.asarray(total / 2)
@@ -434,21 +436,21 @@ class _Measure(NamedTuple):
         return float(self.reciprocal(theory.rules(self.pool)).mean())
 
     def is_better(self, theory: Theory, other: Theory) -> bool:
-        """Whether a `theory` ranks better than the `other`."""
+        """Return whether `theory` ranks better than `other`."""
         few = self.drawn(VALIDATION_FACTS)
         return few.mean(theory) > few.mean(other)
 
     def better(self, theories: Mapping[str, Theory]) -> dict[str, str]:
-        """By target (name/arity): the author whose theory is better than the cover's by more than chance.
+        """Return by target (name/arity) the author whose theory is better than the cover by more than chance.
 
-        One that is better over all targets is taken for all of them, but for those with facts enough to say otherwise.
+        An author that is better over all targets is taken for all of them, except those whose facts show otherwise.
         """
         judge = self.drawn(AUTHOR_GATE.most_facts)
         scores = {name: judge.reciprocal(theory.rules(self.pool)) for name, theory in theories.items()}
         return chosen_authors(scores, judge.facts.predicate, [str(p) for p in self.pool.predicates])
 
     def scores(self, theory: Theory, elsewhere: Facts | None) -> dict[str, ValidationScores]:
-        """By target: what the pool reaches, and a theory of each size. Facts `elsewhere` do not compete either."""
+        """Return by target the scores of the pool and of a theory of each size; facts `elsewhere` do not compete."""
         known = self.known if elsewhere is None else self.known + elsewhere
         return self.drawn(VALIDATION_FACTS)._replace(known=known)._scores(theory)
 
@@ -469,23 +471,25 @@ class _Measure(NamedTuple):
 
 
 def chosen_authors(scores: Mapping[str, Doubles], target: Ids, names: Sequence[str]) -> dict[str, str]:
-    """By target the author that clearly beats the one of all targets, which clearly beats the cover; see `AUTHOR_GATE`.
+    """Return the author of each target: one that passes `AUTHOR_GATE` against the overall author, else the latter.
+
+    The overall author is the one that passes the gate against the cover over all targets, else the cover.
 
     Args:
-        scores: of each author, 1 / rank of every fact; the cover's are among them.
-        target: of every fact.
-        names: of the targets.
+        scores: by author, the cover included: 1 / rank of every fact.
+        target: the target of every fact.
+        names: the names of the targets.
     """
 
-    def best(mine: Mask, beside: str) -> str:
-        gains = {name: (score - scores[beside])[mine] for name, score in scores.items()}
+    def best(rows: Mask, beside: str) -> str:
+        gains = {name: (score - scores[beside])[rows] for name, score in scores.items()}
         clear = [name for name, gain in gains.items() if AUTHOR_GATE.passes(gain)]
         return max(clear, key=lambda name: gains[name].mean(), default=beside)
 
     everywhere = best(np.ones(len(target), bool), "cover")
     found = dict.fromkeys(names, everywhere)
     for t in np.unique(target).tolist():
-        mine = target == t
-        if np.count_nonzero(mine) >= AUTHOR_GATE.least_facts:
-            found[names[t]] = best(mine, everywhere)
+        rows = target == t
+        if np.count_nonzero(rows) >= AUTHOR_GATE.least_facts:
+            found[names[t]] = best(rows, everywhere)
     return found

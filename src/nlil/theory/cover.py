@@ -1,11 +1,10 @@
 """A greedy cover: the rules that together explain the most facts, each fact by its best rule.
 
 The value of a set of rules is a sum over queries: the precision of the best rule in it that proposes the answer, a
-tenth of that of the second best, a tenth of a tenth of that of the third, and so on. So rules go on after every
-training fact has one: of a fact that is not known the best rule may miss a fact that it needs, and another way stands
-in. Greedy choice, the rule that adds the most first, has at least 1 - 1/e of the best value that as many rules can
-have (Nemhauser 1978), and the first k rules are the choice of k. Of rules that hold for the same pairs only the
-plainest is a candidate.
+tenth of that of the second best, a hundredth of that of the third, and so on. So more rules are added even when every
+training fact has one: for an unknown fact, the best rule may lack a fact that it needs, and another rule can take its
+place. Greedy choice achieves at least 1 - 1/e of the best value of any set of that size (Nemhauser 1978), and its first
+k rules are the choice of size k. Of rules that hold for the same pairs, only the plainest is a candidate.
 """
 
 from __future__ import annotations
@@ -21,31 +20,32 @@ from ..logic.rule import ScoredRule
 from .firings import Hits
 
 LEAST_GAIN = 1e-9
-"""Sums of the same numbers in another order differ by less."""
+"""Smaller gains are rounding errors of sums in different orders."""
 NEXT, PLACES = 0.1, 8
-"""What each next best rule of a query counts of the one before, and how many count. With two places the theories of kin
-ended after 140 rules, at .907 of all rules; .1 to .3 differ by less than .005 on the other sets, either way."""
+"""Each next best rule of a query counts this share of the one before, up to this many rules. With two places the
+theories of kin ended after 140 rules, at .907 of the score of all rules; shares of .1 to .3 differ by less than .005 on
+the other sets, in either direction."""
 STRONGEST = 40
-"""Rules that are noted as worth most alone: what another one says too may still sharpen a third."""
+"""Rules listed as the strongest on their own: a rule that is redundant here may still refine another in a formula."""
 SAME_FACTS = 0.9
-"""A rule belongs to the family of a chosen one that proposes at least this share of its answers."""
+"""A rule belongs to the family of a chosen rule that proposes at least this share of its answers."""
 
 
 PER_ATOM, CIRCULAR = 0.9, 0.5
-"""`plainness`: the factor of each atom after the first, and of rules whose body has the target."""
+"""`plainness`: the factor for each atom after the first, and for rules with the target in the body."""
 
 
 class Choice(NamedTuple):
-    """What an author makes of the rules of one target: some of them, the one that adds most first.
+    """The rules that an author chose for one target, the one that adds most first.
 
-    rule       their numbers; from the number of rules on, those of `own`
+    rule       their numbers; numbers from the number of rules on refer to `own`
     gain       what each adds to the mean value of a query
-    explained  training facts that it explains and none before it does
-    backs_up   training facts that it explains and one before it does too
-    num_facts  facts that were tried
-    family     for each rule the place of the chosen rule whose family it belongs to, -1: none; a chosen one its own
-    weight     of each chosen rule; nan: as it was counted
-    strongest  rules that are worth most alone, whatever others say
+    explained  training facts that it explains and no rule before it does
+    backs_up   training facts that it explains and a rule before it explains too
+    num_facts  the number of facts tried
+    family     for each rule, the position of the chosen rule whose family it belongs to, or -1
+    weight     the weight of each chosen rule; nan: the counted one
+    strongest  the rules with the largest value on their own
     own        rules that the author wrote, with their statistics
     """
 
@@ -61,13 +61,13 @@ class Choice(NamedTuple):
 
 
 def cover(hits: Hits, plainness: Doubles, most: int, family_of: int) -> Choice:
-    """At most `most` rules.
+    """Choose at most `most` rules greedily.
 
     Args:
-        hits: what the rules do.
-        plainness: of each rule, 0 to 1: what its gain counts when rules are compared.
-        most: how many are chosen at most.
-        family_of: families are those of so many rules, the first ones.
+        hits: the answers that the rules propose.
+        plainness: a factor of each rule in [0, 1], by which its gain is multiplied when rules are compared.
+        most: the greatest number of rules.
+        family_of: only the first so many chosen rules have families.
     """
     num_rules = hits.wrong.shape[1]
     pointer = np.searchsorted(hits.rule, np.arange(num_rules + 1)).astype(np.int64)
@@ -86,10 +86,10 @@ def cover(hits: Hits, plainness: Doubles, most: int, family_of: int) -> Choice:
 
 
 def plainness(rules: RuleSet) -> Doubles:
-    """What the gain of each rule counts when rules are compared: more for what is read easily.
+    """Return the factor by which the gain of each of `rules` is multiplied when rules are compared.
 
-    Of rules that explain the same, people want the short one, and not the one that explains a fact by another fact of
-    the same predicate: such rules often explain the most, and say the least.
+    Of rules that explain the same facts, people prefer short ones, and not those that explain a fact by another fact of
+    the same predicate, which often explain many facts but are least informative.
     """
     lines, target = rules.bodies.lines, rules.head[:1]
     is_circular = rules.bodies.any_line(((lines.steps >> 1) == target).any(axis=1) & (lines.lengths > 0))
@@ -98,10 +98,10 @@ def plainness(rules: RuleSet) -> Doubles:
 
 
 def _first_of_equals(hits: Hits, plainness: Doubles) -> Mask:
-    """Whether each rule is the plainest of those that propose the same answers and as many wrong candidates."""
+    """Return which rules are the plainest of those with the same answers and equally many wrong candidates."""
     codes = np.random.default_rng(0).integers(2**63, size=hits.num_queries, dtype=np.uint64)
     answers = np.zeros(hits.wrong.shape[1], np.uint64)
-    np.add.at(answers, hits.rule, codes[hits.query])  # modulo 2^64: equal sums of random numbers mean equal sets
+    np.add.at(answers, hits.rule, codes[hits.query])  # equal sums modulo 2^64 mean equal sets
     order = np.lexsort((-plainness, *hits.wrong, answers))
     changes = np.any([np.diff(column[order]) != 0 for column in (answers, *hits.wrong)], axis=0)
     is_first = np.zeros(len(order), np.bool_)
@@ -120,11 +120,11 @@ def _choose(
     chosen: Longs,
     gains: Doubles,
 ) -> int:
-    """Fill `chosen` with rules and `gains` with what each adds; returns how many there are.
+    """Write the chosen rules to `chosen` and what each adds to `gains`; return how many there are.
 
-    `gain` is an upper bound for each rule, 0 if it is not to be chosen; `best` has the largest values of the rules that
-    propose the answer of each query. A gain can only fall while others are chosen: it is summed again where it could be
-    largest.
+    `gain` is an upper bound for each rule, 0 if it must not be chosen; `best` holds the largest values of the rules that
+    propose the answer of each query. Gains only fall as rules are chosen, so only candidates for the largest are
+    recomputed.
     """
     num_rules = len(pointer) - 1
     summed_at = np.zeros(num_rules, np.int64)  # the number of rules chosen before, plus one
@@ -151,7 +151,7 @@ def _choose(
 
 @compiled
 def _added(best: Doubles, value: float, keeps: bool) -> float:
-    """What a rule of this value adds to a query whose rules have the values `best`; it joins them where it `keeps`."""
+    """Return what a rule of this value adds to a query with the rule values `best`; insert it if `keeps`."""
     added, share = 0.0, 1.0
     for j in range(len(best)):
         if value > best[j]:
@@ -159,7 +159,7 @@ def _added(best: Doubles, value: float, keeps: bool) -> float:
             before = best[j]
             if keeps:
                 best[j] = value
-            value = before  # moves on by one place
+            value = before  # shifted by one place
         if value == 0.0:
             break
         share *= NEXT
@@ -168,8 +168,7 @@ def _added(best: Doubles, value: float, keeps: bool) -> float:
 
 @compiled
 def _explained(pointer: Longs, fact: Ids, num_tried: int, chosen: Longs) -> tuple[Longs, Longs]:
-    """Training facts, in either direction, that each chosen rule is the first to explain, and those that it explains
-    after another one."""
+    """Return the numbers of training facts that each chosen rule explains first, and after another rule."""
     seen_by, first, again = np.full(num_tried, -1), np.zeros(len(chosen), np.int64), np.zeros(len(chosen), np.int64)
     for k in range(len(chosen)):
         for i in range(pointer[chosen[k]], pointer[chosen[k] + 1]):
@@ -183,7 +182,7 @@ def _explained(pointer: Longs, fact: Ids, num_tried: int, chosen: Longs) -> tupl
 
 @compiled
 def _families(pointer: Longs, query: Ids, num_queries: int, chosen: Longs) -> Longs:
-    """The place of the chosen rule that proposes most answers of each rule, of equal ones the first."""
+    """Return for each rule the position of the chosen rule that proposes most of its answers; ties go to the first."""
     hit = np.zeros((num_queries, len(chosen)), np.bool_)
     for k in range(len(chosen)):
         for i in range(pointer[chosen[k]], pointer[chosen[k] + 1]):

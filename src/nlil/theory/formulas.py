@@ -1,9 +1,9 @@
-"""Formulas over the rules of a cover: each rule that is often wrong is asked when it is right.
+"""Formulas over the rules of a cover: rules that are often wrong get additional conditions.
 
-For every such rule the candidates that it proposes are queries, and the other rules of the cover are statements about
-them. The upper half of the paper's generator is trained to tell right from wrong candidates; what its attentions say is
-joined to the rule: `and` another body, `unless` another body. Each disjunct is a body of its own. All of them compete
-with the rules of the cover in a second greedy cover, and have exact counts like every rule.
+For every such rule, the candidates that it proposes are queries, and the other rules of the cover are statements about
+them. The upper half of the paper's generator is trained to separate correct from wrong candidates; the extracted
+literals are joined to the rule: `and` another body, `unless` another body. Each disjunct becomes its own body. All of
+them compete with the rules of the cover in a second greedy cover, and have exact counts like every rule.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from .firings import Hits, Proposals
 from .theory import SIZES
 
 MOST_RULES = 12
-"""Rules of a cover that are asked when they are right, first ones first."""
+"""Limit of the rules of a cover that are refined, in order."""
 LEAST_PAIRS = 10
-"""Right candidates, and as many wrong ones, that a rule must propose: from fewer nothing can be learned."""
+"""Least numbers of correct and of wrong candidates that a rule must propose to learn from."""
 MOST_PAIRS = 200
-"""Candidates of a rule that are trained on."""
+"""Limit of the candidates of a rule for training."""
 MOST_ATOMS = 6
-"""Body atoms of a formula."""
+"""Limit of the body atoms of a formula."""
 TRAINING = LearnerConfig(generator="free", levels=1, formulas=4, restarts=4, epochs=25, batch=256, score_rate=0.2)
 """Settings of training."""
 
 
 class Sharpened(NamedTuple):
-    """A `rule` of the cover and what is joined to it, `literals`."""
+    """A `rule` of the cover and the `literals` joined to it."""
 
     rule: int
     literals: tuple[Literal, ...]
 
 
 def truth_table(proposals: Proposals, num_rules: int) -> Mask:
-    """Return (candidates, rules): who proposes what."""
+    """Return (candidates, rules): which rules propose which candidates."""
     table = np.zeros((len(proposals.query), num_rules), bool)
     table[proposals.firings] = True
     return table
@@ -58,14 +58,14 @@ def sharpen(
     statements: Longs,
     seed: int,
 ) -> list[Sharpened]:
-    """What training joins to the rules that are often wrong.
+    """Train literals for the rules that are often wrong.
 
     Args:
         proposals: what the rules propose.
-        rules: of one target.
+        rules: the rules of one target.
         order: rows of the rules of the cover, those that add most first.
-        statements: rows of the rules that formulas are made of.
-        seed: of training, with the number of the rule.
+        statements: rows of the rules that formulas may use.
+        seed: the seed of training, together with the number of the rule.
     """
     table = truth_table(proposals, len(rules))
     groups, values, labels, allowed = [], [], [], []
@@ -90,19 +90,19 @@ def sharpen(
     said = train_formulas(values, labels, np.stack(allowed), TRAINING, seeds)
     return [
         Sharpened(r, tuple((int(statements[k]), sign) for k, sign in literals))
-        for r, mine in zip(groups, said)
-        for literals in mine
+        for r, found in zip(groups, said)
+        for literals in found
     ]
 
 
 def _can_join(rules: RuleSet, r: int, others: Longs) -> Mask:
-    """Which other rules are about the same head, so that their bodies can stand beside that of rule r."""
+    """Return which other rules have the same head, so that their bodies can be joined to that of rule r."""
     same_head = (rules.head_entity[others] == rules.head_entity[r]) & (rules.fixed[others] == rules.fixed[r])
     return np.asarray(same_head & (others != r) & (rules.body[others] != rules.body[r]))
 
 
 def joined_rule(rules: RuleSet, sharpened: Sharpened) -> Rule:
-    """Return the rule of `sharpened`, one of `rules`, with what is joined to it."""
+    """Return the rule of `sharpened`, one of `rules`, with its literals."""
     first = rules.rule(sharpened.rule)
     parts: list[Formula] = [first.body]
     distinct = first.distinct
@@ -114,7 +114,7 @@ def joined_rule(rules: RuleSet, sharpened: Sharpened) -> Rule:
 
 
 def write_formulas(surveyed: Surveyed, chosen: Choice) -> Choice:
-    """Return a second cover: of the rules of the first one, `chosen`, and of the formulas that are made of them."""
+    """Return a second cover: of the rules of the first one, `chosen`, and of the formulas made from them."""
     rules, proposals = surveyed.ranker.rules_of(surveyed.target), surveyed.proposals
     places = surveyed.places(chosen.rule)
     seed = int(np.random.SeedSequence((surveyed.seed, 6, surveyed.target)).generate_state(1)[0])
@@ -138,7 +138,7 @@ def write_formulas(surveyed: Surveyed, chosen: Choice) -> Choice:
     family = np.append(place_of[chosen.rule], -1)[chosen.family]
     is_own = second.rule >= len(places)
     used = np.sort(second.rule[is_own]) - len(places)
-    if len(used) < len(scored):  # what the second cover leaves out is not written down
+    if len(used) < len(scored):  # drop the formulas that the second cover does not use
         again = np.full(len(scored), -1)
         again[used] = np.arange(len(used))
         number[is_own] = len(chosen.family) + again[second.rule[is_own] - len(places)]
@@ -146,7 +146,7 @@ def write_formulas(surveyed: Surveyed, chosen: Choice) -> Choice:
 
 
 def _different(found: Sequence[Sharpened], table: Mask, rules: RuleSet) -> tuple[list[Rule], Mask]:
-    """The formulas that hold for other candidates than each part of them and than each other, and for which."""
+    """Return the formulas that differ in their candidates from their parts and from each other, and the candidates."""
     seen = {np.packbits(column).tobytes() for column in table.T}
     kept, holds = list[Rule](), list[Mask]()
     for one in found:
@@ -161,7 +161,7 @@ def _different(found: Sequence[Sharpened], table: Mask, rules: RuleSet) -> tuple
 
 
 def _without_dead(one: Sharpened, table: Mask) -> tuple[Sharpened, Mask]:
-    """Leave out literals that change nothing; also return for which candidates the rest holds."""
+    """Drop literals that change nothing; also return for which candidates the rest holds."""
 
     def holds(literals: Sequence[Literal]) -> Mask:
         value = table[:, one.rule].copy()
@@ -178,7 +178,7 @@ def _without_dead(one: Sharpened, table: Mask) -> tuple[Sharpened, Mask]:
 
 
 def hits_of(proposals: Proposals, truth: Mask) -> Hits:
-    """Return what rules do that hold for these candidates: `truth` is (candidates, rules)."""
+    """Return the hits of rules that hold for these candidates: `truth` is (candidates, rules)."""
     candidate, rule = np.nonzero(truth[proposals.is_right])
     order = np.lexsort((candidate, rule))
     query = proposals.query[proposals.is_right][candidate[order]]
@@ -189,7 +189,7 @@ def hits_of(proposals: Proposals, truth: Mask) -> Hits:
 
 
 def _counted(surveyed: Surveyed, rules: dict[int, Rule]) -> dict[int, ScoredRule]:
-    """The rules with their exact statistics; without those that cannot be counted."""
+    """Return the rules with their exact statistics, without those that cannot be counted."""
     from ..kernel.batch import BatchStatistics  # imports torch
     from ..kernel.evaluator import Evaluator
 
@@ -199,7 +199,7 @@ def _counted(surveyed: Surveyed, rules: dict[int, Rule]) -> dict[int, ScoredRule
         try:
             stats = statistics.stats(rule)
         except NlilError:
-            continue  # one query of it outgrows the memory
+            continue  # one of its queries exceeds the memory
         if stats.support:
             found[number] = ScoredRule(rule, stats, stats.smoothed)
     return found

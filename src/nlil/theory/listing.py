@@ -1,4 +1,4 @@
-"""A theory as people read it: target by target, each rule with what it adds, its counts and the rules it stands for."""
+"""A theory for reading: target by target, each rule with what it adds, its counts and the rules it represents."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from .theory import Theory, ValidationScores
 
 AUTHORSHIP = {
     "cover": "They are a greedy cover: each is the rule that adds most to those before it.",
-    "weights": "They are a greedy cover, and their weights are fitted together.",
-    "formulas": "They are a greedy cover of rules and of formulas that were trained over rules.",
+    "weights": "They are a greedy cover, and their weights are fitted jointly.",
+    "formulas": "They are a greedy cover of rules and of formulas trained over rules.",
 }
-"""How theories come about, by their author."""
+"""How the rules were chosen, by author."""
 RANKED_FACTS = 500
-"""Training facts of a target that show how much each rule of its theory raises their ranks."""
+"""Training facts per target that are ranked to show how much each rule improves their ranks."""
 
 
 @dataclass(frozen=True)
 class TheoryRule:
     """A rule of a theory.
 
-    number   in `Theory.rows`
-    row      of the pool
+    number   its position in `Theory.rows`
+    row      its row in the pool
     scored   the rule with its counts, and its weight in the theory
-    place    among the rules of its target, from 1 on
+    place    its position among the rules of its target, from 1 on
     adds     training facts that it explains and no rule before it does
-    backs_up training facts that it explains and a rule before it does too
-    tried    training facts of its target that were looked at
+    backs_up training facts that it explains and a rule before it explains too
+    tried    training facts of its target that were tried
     gain     what it adds to the mean value of a query: the precision of its best rule, and a part of the next
-    num_same rules of the pool that say the same and are left out for it
-    ranks    how much the mean 1 / rank of training facts rises with it, if that was measured (`with_rank_gains`)
+    num_same rules of the pool that it represents
+    ranks    how much it raises the mean 1 / rank of training facts, if measured (`with_rank_gains`)
     """
 
     number: int
@@ -80,10 +80,10 @@ class TargetTheory:
 
     Attributes:
         rules: in the order of what each adds.
-        exclusions: what never holds together with the target, as many as the theory may have rules.
-        num_rules: rules of the target in the pool.
-        scores: on validation facts; None where these were too few.
-        author: who chose the rules, one of AUTHORS; None where that is not kept.
+        exclusions: relations that never hold together with the target, at most as many as rules.
+        num_rules: the number of rules of the target in the pool.
+        scores: on validation facts; None if there were too few.
+        author: one of AUTHORS; None if unknown.
     """
 
     predicate: Predicate
@@ -95,30 +95,30 @@ class TargetTheory:
 
     @property
     def authorship(self) -> str:
-        """How the rules were chosen, as a sentence; nothing where that is not known."""
+        """How the rules were chosen, as a sentence; empty if unknown."""
         return AUTHORSHIP.get(self.author or "", "")
 
     @property
     def explained(self) -> int:
-        """Training facts that some rule of the theory explains."""
+        """The number of training facts that a rule of the theory explains."""
         return sum(rule.adds for rule in self.rules)
 
     @property
     def tried(self) -> int:
-        """Training facts that were looked at."""
+        """The number of training facts that were tried."""
         return self.rules[0].tried if self.rules else 0
 
 
 def target_theories(
     pool: RuleSet, theory: Theory, numbers: Longs | None = None, num_rules: Longs | None = None
 ) -> list[TargetTheory]:
-    """The theories of a pool, target by target, in the order in which their rules stand.
+    """Return the theories of a pool, target by target, in the order of their rules.
 
     Args:
-        pool: the rules that `theory` counts.
-        theory: what was chosen of them.
-        numbers: those of `theory.rows` to show; default: as many of each target as the theory's size says.
-        num_rules: of each predicate in the pool, where that is counted already.
+        pool: the rules that `theory` refers to.
+        theory: the chosen rules.
+        numbers: positions in `theory.rows` to show; default: the theory's own size.
+        num_rules: the number of rules of each predicate in the pool, if already counted.
     """
     numbers = theory.chosen(pool) if numbers is None else numbers
     rows, same = theory.rows[numbers], theory.family_sizes
@@ -127,7 +127,7 @@ def target_theories(
     found = []
     for target in dict.fromkeys(head.tolist()):
         predicate = pool.predicates[target]
-        mine = [
+        chosen = [
             TheoryRule(
                 number=n,
                 row=int(theory.rows[n]),
@@ -141,17 +141,17 @@ def target_theories(
             )
             for n in numbers[head == target].tolist()
         ]
-        exclusions = [e for e in pool.exclusions if e.target == predicate][: max(theory.size, len(mine))]
+        exclusions = [e for e in pool.exclusions if e.target == predicate][: max(theory.size, len(chosen))]
         scores = theory.scores.get(str(predicate))
         size, author = int(of_pool[target]), theory.authors.get(str(predicate))
-        found.append(TargetTheory(predicate, tuple(mine), tuple(exclusions), size, scores, author))
+        found.append(TargetTheory(predicate, tuple(chosen), tuple(exclusions), size, scores, author))
     return found
 
 
 def with_rank_gains(
     theories: Sequence[TargetTheory], rules: RuleSet, kb: KnowledgeBase, threads: int = 0, memory: int = 2**30
 ) -> list[TargetTheory]:
-    """Return `theories` with what each rule of a binary target adds to the mean 1 / rank of its training facts.
+    """Return `theories` with the gain in mean 1 / rank of training facts by each rule of a binary target.
 
     A rule is added to those before it; each fact is hidden while it is ranked, and other known facts do not compete.
 
@@ -160,7 +160,7 @@ def with_rank_gains(
         rules: Their rules, in the same order, with the aggregation of the theory.
         kb: The training facts.
         threads: CPU threads; 0: all cores.
-        memory: Bytes that block sizes are chosen for.
+        memory: Bytes per block.
     """
     found, begin = [], 0
     for theory in theories:
@@ -169,14 +169,14 @@ def with_rank_gains(
         begin = end
         if theory.predicate.arity == 2 and theory.predicate in kb.predicates:
             values = _reciprocal_ranks(rules.take(own), kb, theory.predicate, threads, memory)
-            mine = [replace(rule, ranks=float(gain)) for rule, gain in zip(theory.rules, np.diff(values))]
-            theory = replace(theory, rules=tuple(mine))
+            ranked = [replace(rule, ranks=float(gain)) for rule, gain in zip(theory.rules, np.diff(values))]
+            theory = replace(theory, rules=tuple(ranked))
         found.append(theory)
     return found
 
 
 def _reciprocal_ranks(rules: RuleSet, kb: KnowledgeBase, predicate: Predicate, threads: int, memory: int) -> Doubles:
-    """(rules + 1,): the mean 1 / rank of facts of a predicate with no rule, with the first one, with two, ..."""
+    """Return (rules + 1,): the mean 1 / rank of facts of a predicate with the first 0, 1, 2, ... rules."""
     rules = bind(rules, kb).rules
     facts = kb.crisp.facts.of(kb.predicate_id(predicate)).drawn(RANKED_FACTS, np.random.default_rng(0))
     rankers = (Ranker(rules.take(np.arange(n)), kb.crisp, threads, memory) for n in range(len(rules) + 1))
@@ -184,16 +184,13 @@ def _reciprocal_ranks(rules: RuleSet, kb: KnowledgeBase, predicate: Predicate, t
 
 
 def same_rules(pool: RuleSet, theory: Theory, number: int, most: int | None = None) -> Longs:
-    """Return rows of the pool whose rules say the same as rows[number], those with most support first.
-
-    There are at most `most` of them; None: all.
-    """
+    """Return the rows of the pool that rows[`number`] represents, most support first; at most `most` (None: all)."""
     rows = theory.family_row[theory.family == number]
     return rows[np.lexsort((rows, -pool.support[rows].astype(np.int64)))][:most]
 
 
 def reading_order(pool: RuleSet, theory: Theory) -> Longs:
-    """Return rows of the pool: the first rules of all theories, then the second ones and so on; the rest by weight."""
+    """Return the rows of the pool: the first rules of all theories, the second ones, ..., then the rest by weight."""
     chosen = theory.chosen(pool)
     first = theory.rows[chosen[np.lexsort((chosen, -theory.explained[chosen], theory.place[chosen]))]]
     rest = pool.order()
@@ -201,7 +198,7 @@ def reading_order(pool: RuleSet, theory: Theory) -> Longs:
 
 
 def theory_document(theories: Sequence[TargetTheory], theory: Theory, labels: Labels) -> dict[str, Any]:
-    """Return `theories`, target by target, for programs."""
+    """Return `theories`, target by target, for JSON."""
     rules = [rule for target in theories for rule in target.rules]
     return {
         "num_rules": len(rules),
@@ -215,7 +212,7 @@ def theory_document(theories: Sequence[TargetTheory], theory: Theory, labels: La
 
 
 def adds_text(adds: int, backs_up: int) -> str:
-    """Say what a rule adds in a few words.
+    """Describe what a rule adds.
 
     Args:
         adds: Facts that no rule before it explains.
@@ -231,18 +228,18 @@ def adds_text(adds: int, backs_up: int) -> str:
 
 
 def scores_sentence(theory: Theory) -> str:
-    """Say how the theories do on validation facts, beside all rules."""
+    """Describe the scores of theories and of all rules on validation facts."""
     if (pool := theory.pool_score) is None:
-        return "no validation facts: how well the theories do beside all rules is not known"
+        return "no validation facts: the theories were not compared with all rules"
     curve = ", ".join(f"{one.size}: {one.mrr:.3f}" for one in theory.curve())
-    return f"mean 1 / rank of validation facts by rules a predicate: {curve}; all rules: {pool:.3f}"
+    return f"mean 1 / rank of validation facts by number of rules per predicate: {curve}; all rules: {pool:.3f}"
 
 
 def ties_sentence(theory: Theory, predicates: Iterable[Predicate]) -> str | None:
-    """Say what orders answers of `predicates` that the rules leave tied; None where nothing does."""
+    """Describe how tied answers of `predicates` are ordered; None if they are not."""
     if not theory.aggregation.by_frequency or not any(predicate.arity == 2 for predicate in predicates):
         return None
     return (
         "Answers that the rules leave tied are ordered by the frequency table of the predicate: how often each entity "
-        "stands in that place of its facts, one table for each direction. It counts less than any rule."
+        "occurs in that position of its facts, one table for each direction. It counts less than any rule."
     )

@@ -17,17 +17,17 @@ from ..kernel.ruleset import RuleSet
 from ..logic.rule import Rule
 
 SIZES = (5, 10, 20, 50, 100, 200)
-"""Rules of a target at which the quality of a theory is measured."""
+"""Numbers of rules per target at which the quality of a theory is measured."""
 AUTHORS = ("cover", "weights", "formulas")
-"""Who can choose the rules of a target: a greedy cover; the same rules with weights that are fitted together; formulas
-that are trained on what the rules of the cover do."""
+"""Ways to choose the rules of a target: a greedy cover; the same rules with jointly fitted weights; formulas trained
+over the rules of the cover."""
 
 
 @dataclass(frozen=True)
 class SizeScore:
     """How well a theory of one size ranks the validation facts of one target.
 
-    size: rules of the target at most.
+    size: the greatest number of rules.
     mrr: the mean of 1 / rank.
     """
 
@@ -37,14 +37,14 @@ class SizeScore:
 
 @dataclass(frozen=True)
 class ValidationScores:
-    """The validation scores of one target, on so many `facts`: of the `pool`, and of the theory at each of `sizes`."""
+    """The validation scores of one target, over `facts`: of the `pool`, and of the theory at each of `sizes`."""
 
     facts: int
     pool: float
     sizes: tuple[SizeScore, ...] = ()
 
     def least_size(self, share: float) -> int | None:
-        """The least size whose score is `share` of the pool's; None where none is."""
+        """Return the least size whose score reaches this `share` of the pool's score, or None."""
         return next((s.size for s in self.sizes if s.mrr >= share * self.pool), None)
 
 
@@ -52,21 +52,21 @@ class ValidationScores:
 class Theory:
     """Rows of a pool, target by target, the rule that adds most first.
 
-    rows         of the pool
-    place        of each rule among those of its target, from 0 on
+    rows         rows of the pool
+    place        the position of each rule among those of its target, from 0 on
     gain         what each adds to the mean value of a query: the precision of its best rule, and a part of the next
     explained    training facts that it explains and no rule before it does
-    backs_up     training facts that it explains and a rule before it does too
-    tried        training facts of its target that were looked at
-    family_row   rows of the pool that are not chosen and say the same as a chosen one ...
-    family       ... and the number of that one in `rows`
-    size         rules of a target, where nobody says how many
+    backs_up     training facts that it explains and a rule before it explains too
+    tried        training facts of its target that were tried
+    family_row   rows of the pool that a chosen rule represents
+    family       for each of these, the position of that rule in `rows`
+    size         the default number of rules per target
     aggregation  how the rules become a score
-    scores       by target (name/arity): validation scores at some sizes
-    weight       of each rule; nan, or None for all of them: that of the pool
-    authors      by target (name/arity): who chose its rules, one of AUTHORS
-    own          rules that an author wrote and the pool does not have; `rows` counts them behind those of the pool
-    calibration  what the scores of a theory of its own `size` mean as probabilities, where that is known
+    scores       by target (name/arity): validation scores by size
+    weight       the weight of each rule; nan, or None for all: that of the pool
+    authors      by target (name/arity): one of AUTHORS
+    own          rules that an author wrote; their numbers in `rows` follow those of the pool
+    calibration  the calibration of a theory of its own `size`, if known
     """
 
     rows: Longs
@@ -86,37 +86,37 @@ class Theory:
     calibration: Calibration | None = None
 
     def listed(self, pool: RuleSet) -> RuleSet:
-        """The rule of every number in `rows`, with its weight in the theory."""
+        """Return the rules of `rows`, with their weights in the theory."""
         is_own = self.rows >= len(pool)
         if self.own is None or not is_own.any():
             rules = pool.take(self.rows).compact()
         else:
             place = np.argsort(np.concatenate((np.flatnonzero(~is_own), np.flatnonzero(is_own))))
-            mine = self.own.take(self.rows[is_own] - len(pool))
-            rules = RuleSet.join([pool.take(self.rows[~is_own]).compact(), mine]).take(place).compact()
+            own = self.own.take(self.rows[is_own] - len(pool))
+            rules = RuleSet.join([pool.take(self.rows[~is_own]).compact(), own]).take(place).compact()
         if self.weight is None:
             return rules
         return replace(rules, weight=np.where(np.isnan(self.weight), rules.weights, self.weight).astype(np.float32))
 
     def joined(self, pool: RuleSet) -> tuple[RuleSet, Theory]:
-        """Return the pool with the rules that only the theory has behind its own, and the theory of that pool."""
+        """Return the pool extended by the theory's own rules, and the theory over that pool."""
         if self.own is None:
             return pool, self
         own = self.own if pool.weight is not None else replace(self.own, weight=None)  # the smoothed confidence
         return RuleSet.join([pool, own]), replace(self, own=None)
 
     def chosen(self, pool: RuleSet, size: int | None = None, keep: float | None = None) -> Longs:
-        """Numbers in `rows` of a theory of `size` rules a target, or of the least that keeps a share of the score.
+        """Return positions in `rows`: of `size` rules per target, or of the fewest that keep a share of the score.
 
         Args:
-            pool: the rules that `rows` count.
-            size: rules of a target; default: the theory's own.
-            keep: the share, 0 to 1; the largest size where no smaller one keeps it, or nothing is known.
+            pool: the rules that `rows` refer to.
+            size: rules per target; default: the theory's own.
+            keep: the share, 0 to 1; the largest size if no smaller one keeps it or the scores are unknown.
         """
         if keep is None:
             return np.flatnonzero(self.place < (self.size if size is None else size))
         if not self.scores:
-            raise ConfigError("keep: the theories were not measured on validation facts; say a size instead", "keep")
+            raise ConfigError("keep: the theories were not measured on validation facts; give a size instead", "keep")
         least = np.full(len(pool.predicates), SIZES[-1], np.int64)
         for i, predicate in enumerate(pool.predicates):
             if (scores := self.scores.get(str(predicate))) is not None:
@@ -124,7 +124,7 @@ class Theory:
         return np.flatnonzero(self.place < least[self.listed(pool).head])
 
     def rules(self, pool: RuleSet, size: int | None = None, keep: float | None = None) -> RuleSet:
-        """Return the rules, as a set that every part of the product takes; `size` and `keep` as in `chosen`."""
+        """Return the rules of the theory as a RuleSet; `pool`, `size` and `keep` as in `chosen`."""
         rules = self.listed(pool).take(self.chosen(pool, size, keep)).compact()
         kept = replace(rules, aggregation=self.aggregation, is_ordered=True)
         most = self.size if size is None else size
@@ -138,11 +138,11 @@ class Theory:
         return replace(kept, exclusions=tuple(exclusions), calibration=self.calibration if is_own_size else None)
 
     def over(self, kept: Longs, num_rules: int) -> Theory:
-        """The theory of the rules pool.take(kept): what it has of others is left out, places stay.
+        """Return the theory over pool.take(kept): rules that are not kept are dropped, positions stay.
 
         Args:
-            kept: rows of the pool, each once.
-            num_rules: of the pool.
+            kept: distinct rows of the pool.
+            num_rules: the number of rules of the pool.
         """
         number = np.full(num_rules, -1, np.int64)
         number[kept] = np.arange(len(kept))
@@ -159,15 +159,15 @@ class Theory:
 
     @property
     def family_sizes(self) -> Longs:
-        """For each number in `rows`, how many rules of the pool say the same."""
+        """Return the number of rules of the pool that each of `rows` represents."""
         return np.bincount(self.family, minlength=len(self.rows))
 
     def family_of(self, pool: RuleSet, number: int) -> Sequence[Rule]:
-        """The rules that say the same as rows[number], in the order of the pool."""
+        """Return the rules that rows[`number`] represents, in the order of the `pool`."""
         return [pool.rule(int(row)) for row in self.family_row[self.family == number]]
 
     def curve(self) -> list[SizeScore]:
-        """The score of all targets at each size, each validation fact counting once; empty without validation facts."""
+        """Return the score over all targets at each size, by validation fact; empty without validation facts."""
         total = sum(s.facts for s in self.scores.values())
         found = []
         for i, size in enumerate(SIZES if total else ()):
@@ -209,7 +209,7 @@ def save_theory(theory: Theory, path: Path) -> None:
 
 
 def load_theory(path: Path, pool: RuleSet) -> Theory:
-    """Read the theory that `save_theory` wrote, of this pool; ValueError where the file says something else."""
+    """Read the theory that `save_theory` wrote at `path` for this `pool`; raise ValueError if the file is malformed."""
     from ..data.arrow import integers, numbers, read_columns
 
     table, about = read_columns(path)
@@ -223,7 +223,7 @@ def load_theory(path: Path, pool: RuleSet) -> Theory:
         for target, s in about["scores"].items()
     }
     if any([one.size for one in s.sizes] != list(SIZES) for s in scores.values()):
-        raise ValueError(f"scores: expected those of the sizes {', '.join(map(str, SIZES))}")
+        raise ValueError(f"scores: expected one for each of the sizes {', '.join(map(str, SIZES))}")
     return Theory(
         **counts,
         rows=integers(table, "rows", 0, last, np.int64),
@@ -241,7 +241,7 @@ def load_theory(path: Path, pool: RuleSet) -> Theory:
 
 
 def _families(families: Any, last: int) -> tuple[Longs, Longs]:
-    """For each rule of a family the number of the family, and its row in the pool; ValueError unless 0 to `last`."""
+    """Return the family and the row of each rule in a family; raise ValueError unless rows are in 0 .. `last`."""
     import pyarrow as pa
 
     from ..data.arrow import integers, to_numpy

@@ -12,6 +12,7 @@ import ipaddress
 import json
 import secrets
 import socket
+import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,9 +29,11 @@ from starlette.exceptions import HTTPException
 from .. import __version__
 from ..errors import ConfigError, NlilError, RunError, UnknownName
 from ..kernel.threads import one_torch_thread
+from ..learning.changing import MARKER, read_whole, stamp
+from ..learning.feedback import load_feedback
+from ..learning.run import FEEDBACK
 from ..report.page import FOLDER as REPORT_FOLDER
 from ..report.page import templates
-from .current import CurrentPages
 from .fact_pages import FACT_PAGES
 from .page_data import PageData
 from .pages import PAGES, Maker, NoSuchPage, Page, Parameters, judge
@@ -59,8 +62,8 @@ class Guard:
     """Access checks: the host of a request, and the token of a form.
 
     A page of another site can make a browser send requests here. It cannot read the pages of this viewer, so it does
-    not know the token; and if it points a name of its own at this machine, this viewer does not answer to it. `names`
-    are the host names that are accepted; numeric addresses are always accepted, since nobody can own them.
+    not know the token; and if it resolves its own host name to this machine, the viewer rejects that name. `names` are
+    the accepted host names; numeric addresses are always accepted, since nobody can register them.
     """
 
     names: frozenset[str] = frozenset(LOCAL_NAMES)
@@ -107,7 +110,7 @@ def host_name(host: str) -> str:
 def application(data: PageData, guard: Guard, reopen: Callable[[], PageData] | None = None) -> FastAPI:
     """Make the web application of one run: the pages of `data`, access checked by `guard`.
 
-    `reopen` reads the run again once it is replaced.
+    `reopen` reads the run again after it was replaced.
     """
     app = FastAPI(title="nlil", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     show = Responses(CurrentPages(data, reopen), guard)
@@ -126,8 +129,8 @@ def application(data: PageData, guard: Guard, reopen: Callable[[], PageData] | N
             response = show.error(
                 request,
                 400,
-                "this viewer does not answer to the host name of this address; open it "
-                "as localhost, or start it with --host and that name",
+                "this viewer does not accept the host name of this address; open it as localhost, "
+                "or start it with --host and that name",
             )
         response.headers.update(HEADERS)
         return response
@@ -144,15 +147,54 @@ def application(data: PageData, guard: Guard, reopen: Callable[[], PageData] | N
 
     @app.exception_handler(Exception)
     async def broken(request: Request, error: Exception) -> Response:
-        response = show.error(request, 500, "the viewer failed at this page; what happened is on its terminal")
+        response = show.error(request, 500, "the viewer failed to make this page; its terminal shows the error")
         response.headers.update(HEADERS)
         return response
 
     return app
 
 
+class CurrentPages:
+    """Returns the page data for the current state of the run folder when called.
+
+    Args:
+        data: The opened run.
+        reopen: Reads the run again after it was replaced; None: the opened run is shown until the end.
+    """
+
+    def __init__(self, data: PageData, reopen: Callable[[], PageData] | None = None) -> None:
+        self.data, self.reopen = data, reopen
+        self._lock = threading.Lock()
+        self._run, self._verdicts = self._stamps()
+
+    def __call__(self) -> PageData:
+        """Return the current data. Raises RunError if the run is gone or cannot be read."""
+        if self._stamps() != (self._run, self._verdicts):
+            with self._lock:
+                self._follow()
+        return self.data
+
+    def _stamps(self) -> tuple[object, object]:
+        path = self.data.run.path
+        return stamp(path, [MARKER]), stamp(path, [FEEDBACK])
+
+    def _follow(self) -> None:
+        path = self.data.run.path
+        run, verdicts = read_whole(path, self._stamps)
+        if run != self._run and self.reopen is not None:
+            gc.unfreeze()  # the old run was excluded from garbage collection; it is garbage now
+            self.data = self.reopen()
+            gc.collect()
+            gc.freeze()
+        elif verdicts != self._verdicts:
+            feedback = load_feedback(path)
+            with self.data.lock:
+                self.data.use_feedback(feedback)
+        self._run, self._verdicts = run, verdicts
+
+
 class Responses:
-    """Turns pages into responses: those of the run as it is (`current`), to requests that the `guard` admits."""
+    """Turns pages of the `current` run into responses to requests that the `guard` accepts."""
 
     def __init__(self, current: CurrentPages, guard: Guard) -> None:
         self.current, self.guard = current, guard
@@ -212,7 +254,7 @@ class Responses:
         async for piece in request.stream():
             body += piece
             if len(body) > MAX_FORM_BYTES:
-                return self.error(request, 413, f"a form may have {MAX_FORM_BYTES:,} bytes; write a shorter note")
+                return self.error(request, 413, f"a form has at most {MAX_FORM_BYTES:,} bytes; write a shorter note")
         form = dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
         host, origin = request.headers.get("host", ""), request.headers.get("origin")
         if not self.guard.is_own_form(host, origin, form.get("token", "")):
@@ -233,7 +275,7 @@ class Responses:
 
 
 def path_number(text: str) -> int:
-    """Return the number in the path of an address, `text`; raises NoSuchPage if it is none."""
+    """Return the number `text` in the path of an address; raise NoSuchPage if it is not a number."""
     if not (text.isdecimal() and len(text) <= 12):
         raise NoSuchPage("there is no page at this address; predicates, entities and rules have numbers here")
     return int(text)
@@ -260,7 +302,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind(address)
-        found.listen()  # from now on, a browser waits for its answer instead of being refused
+        found.listen()  # from now on, a browser waits instead of being refused
     except OSError as error:
         found.close()
         if error.errno == errno.EADDRINUSE:

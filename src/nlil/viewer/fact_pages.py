@@ -32,7 +32,7 @@ from .pages import (
 
 ANSWERS_PER_PAGE = 10
 MAX_ANSWERS = 1000
-"""Answers that are listed; nobody turns to the hundredth page."""
+"""Limit of the answers listed; nobody reads the hundredth page."""
 MAX_STRIPS = 8
 """Rules of an answer with separate shares."""
 MAX_SUPPORTS, MAX_MISSES = 12, 4

@@ -39,7 +39,7 @@ MAX_SUGGESTIONS = 10
 MAX_QUERIES = 12
 """Queries proposed on the page of an entity."""
 MAX_SAME = 10
-"""Rules listed that say the same as one of a theory; a link leads to all of them."""
+"""Limit of the listed rules that a rule of a theory represents; a link leads to all of them."""
 POOL_PARAMETERS = (
     *("sort", "order", "page", "family", "construct", "verdict"),
     *("min_support", "min_confidence", "min_length", "max_length"),
@@ -109,7 +109,7 @@ class Parameters:
         return number
 
     def part(self, total: int, size: int, what: str, name: str = "page") -> Document:
-        """Return which part of a list a page shows; raises NoSuchPage beyond its end. An empty list has one page.
+        """Return the part of a list that a page shows; raise NoSuchPage beyond its end. An empty list has one page.
 
         Args:
             total: The number of items.
@@ -205,7 +205,7 @@ def linked_rule(data: PageData, row: int) -> Document:
 
 
 def what_it_adds(data: PageData, rule: TheoryRule) -> Document:
-    """Return what a rule of a theory adds, and some rules that say the same."""
+    """Return what a rule of a theory adds, and some of the rules that it represents."""
     assert data.theory is not None
     same = same_rules(data.rules, data.theory, rule.number, MAX_SAME)
     return {
@@ -241,31 +241,31 @@ def theory_part(data: PageData, number: int) -> tuple[Document | None, dict[str,
         data: Of the run.
         number: The predicate id.
     """
-    mine = data.theories_of([number]).get(number)
-    if mine is None or data.theory is None:
+    theory = data.theories_of([number]).get(number)
+    if theory is None or data.theory is None:
         return None, {}
-    scores = mine.scores
+    scores = theory.scores
     document = {
-        **(theory_summary(mine, data.labels) or {}),
+        **(theory_summary(theory, data.labels) or {}),
         "rules": [
             {**document, **what_it_adds(data, rule)}
-            for document, rule in zip(rule_documents(data, [rule.row for rule in mine.rules]), mine.rules)
+            for document, rule in zip(rule_documents(data, [rule.row for rule in theory.rules]), theory.rules)
         ],
-        "exclusions": [str(e) for e in mine.exclusions],
-        "never_with": [step_text(e.step, data.labels.predicate) for e in mine.exclusions],
-        "author": mine.author,
-        "authorship": mine.authorship,
+        "exclusions": [str(e) for e in theory.exclusions],
+        "never_with": [step_text(e.step, data.labels.predicate) for e in theory.exclusions],
+        "author": theory.author,
+        "authorship": theory.authorship,
         "breaks_ties_by_frequency": data.theory.aggregation.by_frequency,
-        "ties": ties_sentence(data.theory, [mine.predicate]),
+        "ties": ties_sentence(data.theory, [theory.predicate]),
         "pool_mrr": None if scores is None else scores.pool,
         "curve": [] if scores is None else [{"size": one.size, "mrr": one.mrr} for one in scores.sizes],
     }
-    drawn = target_chart(data.theory, mine)
+    drawn = target_chart(data.theory, theory)
     return document, {} if drawn is None else {"sizes": drawn}
 
 
 def place_in_theory(data: PageData, row: int) -> Document | None:
-    """Return the place of a rule in a theory, or the rule of the theory that says the same; None if neither."""
+    """Return the place of a rule in a theory, or the rule of the theory that represents it, or None."""
     theory = data.theory
     if theory is None:
         return None
@@ -443,7 +443,7 @@ def predicate_page(data: PageData, parameters: Parameters, number: int) -> Page:
 
 
 def family_rows(data: PageData, theory: Document | None, place: int) -> Longs:
-    """Return the rows of the rule at `place` of a theory and of the rules that say the same."""
+    """Return the rows of the rule at `place` of a theory and of the rules that it represents."""
     own = [rule["row"] for rule in theory["rules"] if rule["place"] == place] if theory else []
     if not own or data.theory is None:
         raise NoSuchPage(f"family {place:,}: the theory has no rule of this number; choose one of its rules")
@@ -458,7 +458,7 @@ def training_page(data: PageData, parameters: Parameters, number: int) -> Page:
     shown = predicate_document(data, number)
     if predicate not in data.trained:
         raise NoSuchPage(f"{shown['label']} was not trained in this run, so there are no attentions to show")
-    # In the ids of the data that the run was learned from, whatever data is shown.
+    # Use the ids of the run's own data, even if other data is shown.
     parts = training_parts(learned, predicate, data.run.dataset.kb.num_graphs)
     document = {
         "predicate": shown,

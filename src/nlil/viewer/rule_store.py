@@ -202,9 +202,9 @@ def begins_at(rules: RuleSet, kb: KnowledgeBase, entities: Sequence[int]) -> Mas
     graph = Graph.of(kb)
     step_there[NO_STEP] = end_there[-3:] = True  # anchors other than entities
     for entity in entities:
-        mine = slice(*graph.pointer[entity : entity + 2])
-        step_there[graph.code[mine]] = True
-        end_there[graph.neighbour[mine]] = True
+        edges = slice(*graph.pointer[entity : entity + 2])
+        step_there[graph.code[edges]] = True
+        end_there[graph.neighbour[edges]] = True
     end_there[list(entities)] = True
     # Unary predicates are not looked up; few lines begin with one.
     step_there[:-1] |= np.repeat([predicate.arity == 1 for predicate in kb.predicates], 2)

@@ -64,7 +64,7 @@ def test_the_right_program() -> None:
 def test_rules_without_recursion_are_judged_as_before() -> None:
     metrics = judged(kbs.even(), BASE)
     assert not set(KEYS) & set(metrics.values)
-    assert metrics.notes == ("7 of 11 facts do not count: their predicate is no target of the rules",)
+    assert metrics.notes == ("7 of 11 facts do not count: their predicate is not a target of the rules",)
 
 
 def test_targets_that_define_one_another() -> None:
@@ -72,7 +72,7 @@ def test_targets_that_define_one_another() -> None:
     whole = judged(kb, BASE, FROM_ODD, FROM_EVEN)
     assert figures(whole, *KEYS) == (1, 1, 1)
     assert [name for name, row in whole.per_predicate.items() if "fixpoint_f1" in row] == ["even/1", "odd/1"]
-    assert any("even/1, odd/1 define one another" in note for note in whole.notes)
+    assert any("even/1, odd/1 are mutually recursive" in note for note in whole.notes)
     assert figures(judged(kb, FROM_ODD, FROM_EVEN), *KEYS) == (0, 0, 0)
 
 
@@ -149,7 +149,7 @@ def test_many_rules_are_counted_not_followed(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(fixpoints, "MAX_RULES", 3)
     monkeypatch.setattr(fixpoints, "least_fixpoint", never)
     metrics = judged(chain(), *rules)
-    assert any("4 confident rules take part in recursion, at most 3" in note for note in metrics.notes)
+    assert any("4 confident rules are recursive, the limit is 3" in note for note in metrics.notes)
     with pytest.raises(AssertionError):
         judged(chain(), *rules[:3])
 

@@ -20,6 +20,7 @@ def test_queries_of_other_targets_do_not_count() -> None:
     assert alone.num_queries == whole.per_predicate[target]["num_queries"] < whole.num_queries
     left_out = len(dataset.splits.test) - alone.num_queries // 2
     assert alone.notes == (
-        f"{left_out:,} of {len(dataset.splits.test):,} facts do not count: their predicate is no target of the rules",
+        f"{left_out:,} of {len(dataset.splits.test):,} facts do not count: "
+        "their predicate is not a target of the rules",
     )
-    assert not any("no target of the rules" in note for note in whole.notes)
+    assert not any("not a target of the rules" in note for note in whole.notes)

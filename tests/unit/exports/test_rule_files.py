@@ -62,7 +62,7 @@ def test_exclusions(name: str, text: str, tmp_path: Path) -> None:
         ("a.json", '{"rule": 1}', "expected a JSON list"),
         ("a.json", '["p(X :- q"]', "rule 1: column"),
         ("a.json", '{"rules": "p(X) :- q(X)."}', "expected a JSON list"),
-        ("a.json", '{"rules": [{"rule": 5}]}', "rule 1 is no text: 5"),
+        ("a.json", '{"rules": [{"rule": 5}]}', "rule 1 is not text: 5"),
         ("a.json", "[\"p(X) :- q(X, '\\\\ud800').\"]", "names that are valid Unicode"),
         ("a.pl", "p(X) :- q(X, '\\ud800').", "names that are valid Unicode"),
         ("a.pl", ":- p(X, Y), q(X, Y).", "no rules"),

@@ -9,7 +9,7 @@ from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.errors import LimitError, RuleError
 from nlil.kernel.evaluator import Evaluator
-from nlil.kernel.fixpoint import circle, fixpoint_stats, is_recursive, uses
+from nlil.kernel.fixpoint import cycle_with, fixpoint_stats, is_recursive, uses
 from nlil.kernel.statistics import rule_stats
 from nlil.logic.parse import parse_rule
 from nlil.logic.predicate import Predicate
@@ -103,5 +103,5 @@ def test_recursion_is_direct_or_through_others():
     assert is_recursive(rules("even(X) :- zero(X), \\+ even(X)."), EVEN)
     beside = rules(STEP, "p(X) :- even(X).")
     assert not is_recursive(beside, P)
-    assert circle(uses(beside), P) == {P}
-    assert circle(uses(rules(FROM_ODD, FROM_EVEN, "odd(X) :- p(X).")), EVEN) == {EVEN, ODD}
+    assert cycle_with(uses(beside), P) == {P}
+    assert cycle_with(uses(rules(FROM_ODD, FROM_EVEN, "odd(X) :- p(X).")), EVEN) == {EVEN, ODD}

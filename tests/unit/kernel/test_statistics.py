@@ -73,5 +73,5 @@ def test_objects_of_graphs_without_facts_are_not_asked():
 def test_a_rule_that_holds_nearly_everywhere_is_not_counted_to_the_end():
     rule = parse_rule("uncle(X, Y) :- mother(Z1, X), mother(Z1, Z2), mother(Z2, Y).")  # holds for two that are no facts
     assert rule_stats(Evaluator(kbs.family()), rule, max_answers=2) == stats(kbs.family(), str(rule))
-    with pytest.raises(LimitError, match="holds for more than 1 tuples that are no facts"):
+    with pytest.raises(LimitError, match="holds for more than 1 tuples that are not facts"):
         rule_stats(Evaluator(kbs.family()), rule, max_answers=1)

@@ -96,6 +96,6 @@ def test_a_search_that_ends_with_nothing_says_so() -> None:
     learned = Learner(min_confidence=1.0, min_support=50, **settings).fit(base.kb, [base.target])
     assert not len(learned.rules)
     (note,) = learned.notes
-    assert note.startswith("training brought no rule for 1 of 1 targets (facial/1): at the end it reached F1 up to 0.")
+    assert note.startswith("training found no rule for 1 of 1 targets (facial/1): it reached F1 up to 0.")
     assert "explains 50 of them with confidence 1; lower min_confidence" in note
     assert not Learner(min_confidence=0.0, min_support=1, **settings).fit(base.kb, [base.target]).notes

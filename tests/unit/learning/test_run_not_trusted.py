@@ -141,7 +141,7 @@ def test_a_head_that_does_not_fit_its_body_is_refused(row: int, values: dict[str
         return table
 
     forge(run, "rules.parquet", change)
-    with pytest.raises(RunError, match="is no rule"):
+    with pytest.raises(RunError, match="is not a rule"):
         load_run(run)
 
 

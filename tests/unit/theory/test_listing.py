@@ -133,4 +133,4 @@ def test_the_document_of_programs(pool: RuleSet, theory: Theory) -> None:
     assert (told["num_rules"], told["atoms"], told["breaks_ties_by_frequency"]) == (3, 2 + 1 + 3, True)
     assert told["pool_mrr"] == (3 * 0.75 + 0.25) / 4
     assert "5: 0.500" in scores_sentence(theory)
-    assert "not known" in scores_sentence(replace(theory, scores={}))
+    assert "not compared" in scores_sentence(replace(theory, scores={}))

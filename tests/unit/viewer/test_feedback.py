@@ -160,7 +160,7 @@ def test_the_run_stays_whole(own_run: Path) -> None:
     with pytest.raises(RunError, match=r"feedback\.json is damaged"):
         verify(own_run)
     (own_run / "feedback.json").write_text(json.dumps({"verdicts": [{"rule": "x"}]}))
-    with pytest.raises(RunError, match="does not hold verdicts"):
+    with pytest.raises(RunError, match="does not contain verdicts"):
         load_feedback(own_run)
     assert not list(own_run.glob(".feedback*"))
 

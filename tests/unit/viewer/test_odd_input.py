@@ -84,7 +84,7 @@ def test_a_failure_of_ours_shows_no_trace(family: TestClient, monkeypatch: pytes
     for address in ("/search?q=a", "/search.json?q=a"):
         response = family.get(address)
         assert response.status_code == 500
-        assert "the viewer failed at this page" in response.text
+        assert "the viewer failed to make this page" in response.text
         assert "secret" not in response.text
         assert "content-security-policy" in response.headers
 
@@ -107,7 +107,7 @@ def test_a_name_that_was_bent_to_this_machine_is_refused(family: TestClient, hos
     response = family.get("/entity/0", headers={"host": host})
     assert response.status_code == status
     if status == 400:
-        assert "does not answer to the host name" in response.text
+        assert "does not accept the host name" in response.text
         assert "jack" not in response.text.replace("json", "")
 
 

@@ -15,7 +15,7 @@ from nlil.search import cost
 from nlil.search.anchored import HeadCounter, Heads, body_sizes
 from nlil.search.count import count_rules
 from nlil.search.options import CountOptions
-from nlil.search.room import BODY_SIZE, ROW, SUPPORT, Needs, Room
+from nlil.search.top_rules import BODY_SIZE, ROW, SUPPORT, Thresholds, TopRules
 from property.test_tensor_counting import all_anchored
 
 SOME = CountOptions(min_support=2, min_confidence=0.0)
@@ -50,11 +50,11 @@ def test_what_is_kept_depends_neither_on_order_nor_on_parts(most: int, seed: int
     rows = np.stack((np.arange(100), np.zeros(100, np.int64), support, support + random.integers(0, 9, 100), support))
     kept = []
     for _ in range(2):
-        room = Room(Needs(2, 0.0, 0), most)
+        best = TopRules(Thresholds(2, 0.0, 0), most)
         for part in np.split(random.permutation(100), np.sort(random.integers(0, 100, 4))):
-            room.add(0, rows[:, part])
-        kept.append(sorted(np.concatenate(room.take(0), axis=1)[0].tolist()))
-        assert bool(room.notes) == (most < 100)
+            best.add(0, rows[:, part])
+        kept.append(sorted(np.concatenate(best.take(0), axis=1)[0].tolist()))
+        assert bool(best.notes) == (most < 100)
     assert kept[0] == kept[1]
     assert len(kept[0]) <= most
     worth = rows[SUPPORT] + rows[SUPPORT] / (rows[BODY_SIZE] + 5)
@@ -94,13 +94,13 @@ def test_a_small_budget_leaves_out_rules_of_small_support_and_says_so(monkeypatc
 def test_heads_count_the_same_in_parts(kb: KnowledgeBase, most: int) -> None:
     """Whatever is counted between them by the same thread."""
     graph = Graph.of(kb)
-    counter, room = HeadCounter(graph, body_sizes(graph)), Room(Needs(2, 0.0, 0), 2**40)
+    counter, best = HeadCounter(graph, body_sizes(graph)), TopRules(Thresholds(2, 0.0, 0), 2**40)
     parts = {code: Heads.of(graph, code).cut(graph, 2, most) for code in range(graph.num_codes)}
     found: dict[int, list[np.ndarray]] = {code: [np.zeros((ROW, 0), np.int64)] for code in parts}
     for turn in range(max(map(len, parts.values()), default=0)):
         for code, mine in parts.items():
             if turn < len(mine):
-                found[code] += counter.rows(mine[turn][0], room, 2**20)
+                found[code] += counter.rows(mine[turn][0], best, 2**20)
     for code, rows in found.items():
         assert np.concatenate(rows, axis=1).tolist() == all_anchored(graph, code, SOME).tolist()
     assert any(len(mine) > 1 for mine in parts.values())
