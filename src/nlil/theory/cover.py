@@ -122,8 +122,8 @@ def _choose(
 ) -> int:
     """Write the chosen rules to `chosen` and what each adds to `gains`; return how many there are.
 
-    `gain` is an upper bound for each rule, 0 if it must not be chosen; `best` holds the largest values of the rules that
-    propose the answer of each query. Gains only fall as rules are chosen, so only candidates for the largest are
+    `gain` is an upper bound for each rule, 0 if it must not be chosen; `best` holds the largest values of the rules
+    that propose the answer of each query. Gains only fall as rules are chosen, so only candidates for the largest are
     recomputed.
     """
     num_rules = len(pointer) - 1
