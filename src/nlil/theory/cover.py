@@ -73,7 +73,7 @@ def cover(hits: Hits, plainness: Doubles, most: int, family_of: int) -> Choice:
     pointer = np.searchsorted(hits.rule, np.arange(num_rules + 1)).astype(np.int64)
     fact, most_weight = hits.query % max(hits.num_facts, 1), max(len(hits.wrong) * hits.weight.sum(), 1)
     value = hits.precision[hits.query // max(hits.num_facts, 1), hits.rule] * hits.weight[fact]
-    rule, gain = _choose(
+    rule, gain = _greedy(
         pointer, hits.query, value, plainness, _first_of_equals(hits, plainness), hits.num_queries, most
     )
     explained, backs_up = _explained(pointer, fact, hits.num_tried, rule)
@@ -109,7 +109,7 @@ def _first_of_equals(hits: Hits, plainness: Doubles) -> Mask:
 
 
 @compiled
-def _choose(
+def _greedy(
     pointer: Longs,
     query: Ids,
     value: Doubles,
