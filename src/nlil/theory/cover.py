@@ -75,7 +75,7 @@ def cover(hits: Hits, plainness: Doubles, most: int, family_of: int) -> Choice:
     value = hits.precision[hits.query // max(hits.num_facts, 1), hits.rule] * hits.weight[fact]
     bound, best = np.where(_first_of_equals(hits, plainness), np.inf, 0.0), np.zeros((hits.num_queries, PLACES))
     rule, gain = np.zeros(most, np.int64), np.zeros(most)
-    size = _choose(pointer, hits.query, value, plainness, bound, best, rule, gain)
+    size = _greedy(pointer, hits.query, value, plainness, bound, best, rule, gain)
     rule, gain = rule[:size], gain[:size]
     explained, backs_up = _explained(pointer, fact, hits.num_tried, rule)
     family = _families(pointer, hits.query, hits.num_queries, rule[:family_of])
@@ -110,7 +110,7 @@ def _first_of_equals(hits: Hits, plainness: Doubles) -> Mask:
 
 
 @compiled
-def _choose(
+def _greedy(
     pointer: Longs,
     query: Ids,
     value: Doubles,

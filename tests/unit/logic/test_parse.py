@@ -132,7 +132,7 @@ def test_distinct() -> None:
         ("p(X) :- 'a(X)", 9, "not closed"),
         ("p(X) :- 'a''(X)", 9, "not closed"),
         ("p(X) :- 'a\\q'(X)", 11, "unknown escape"),
-        ("p(X) :- '\\x110000\\'(X)", 10, "no character"),
+        ("p(X) :- '\\x110000\\'(X)", 10, "not a character"),
         ("P(X) :- a(X)", 1, "expected a rule such as"),
         (":- p(X, Y), q(X, Y)", 1, "expected a rule such as"),
         ("p(X) :- a(X) /* why", 14, "expected '*/' to close this comment"),
