@@ -50,15 +50,17 @@ PLAIN = Language()
 class Node:
     """A body with its bindings.
 
-    `types` are those of the variables; `extensions` the literals that can still be added, those that use one of its
-    newest variables last; `covered` says which queries it covers.
+    `types` are those of the variables; `covered` says which queries it covers. `inherited` are the literals of the body
+    before it that can still be added, and `num_old` its number of variables: literals over newer ones are made when the
+    body grows, because most bodies never do.
     """
 
     body: tuple[Literal, ...]
     bindings: Bindings
     types: tuple[int, ...]
     covered: Mask
-    extensions: list[Literal] = field(default_factory=list)
+    inherited: list[Literal] = field(default_factory=list)
+    num_old: int = 0
 
     @property
     def cost(self) -> int:
@@ -94,7 +96,6 @@ class Candidates:
         """Return the empty body."""
         types = self.base.types[self.target]
         node = Node((), begin(self.queries), types, np.ones(len(self.queries), bool))
-        node.extensions = list(self._new_literals(node, range(len(types))))
         self._seen.add(self._mark((), node.bindings))
         return node
 
@@ -104,7 +105,8 @@ class Candidates:
             return
         alive: list[tuple[int, Literal]] = []
         children: list[tuple[int, Node]] = []
-        for i, template in enumerate(node.extensions):
+        fresh = range(node.num_old, len(node.types))
+        for i, template in enumerate([*node.inherited, *self._new_literals(node, fresh)]):
             literal = _renumbered(template, len(node.types))
             if any(a >= self.bias.max_vars for a in literal.args):
                 continue
@@ -116,9 +118,8 @@ class Candidates:
             if child is not node:
                 children.append((i, child))
         for i, child in children:
-            inherited = [t for j, t in alive if j > i or (j == i and _has_new(t))]
-            fresh = range(len(node.types), len(child.types))
-            child.extensions = [*inherited, *self._new_literals(child, fresh)]
+            child.inherited = [t for j, t in alive if j > i or (j == i and _has_new(t))]
+            child.num_old = len(node.types)
             yield child
 
     def _child(self, node: Node, literal: Literal) -> Node | None:
@@ -165,8 +166,9 @@ class Candidates:
         return (*bound, -1 - len(stuck), len(reached))
 
     def _relation(self, symbol: Symbol) -> Relation:
-        found = self._relations.get(symbol)
-        return self.base.relation(symbol) if found is None else found
+        if symbol not in self._relations:
+            self._relations[symbol] = self.base.relation(symbol)
+        return self._relations[symbol]
 
     def _types(self, types: tuple[int, ...], literal: Literal) -> tuple[int, ...]:
         """Return the types of the variables after the literal is added."""
@@ -258,7 +260,7 @@ def _renumbered(template: Literal, num_vars: int) -> Literal:
     if not _has_new(template):
         return template
     args = tuple(a - NEW + num_vars if a >= NEW else a for a in template.args)
-    return Literal(template.symbol, args, template.negated)
+    return Literal(template.symbol, args, template.negated, template.extra)
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -21,6 +21,8 @@ STAGES = (
     Language(distinct=True, constants=True, numbers=True, negation=True),
 )
 """What bodies may have, from the plainest on."""
+NOISY_TRIED = 250
+"""Literals that are evaluated for an invented predicate if the examples are noisy."""
 ROUGH = 0.7
 """With noise, a program with wrong answers must describe the examples in this share of what a right one needs."""
 
@@ -56,6 +58,8 @@ class Induction:
         if most <= 2:
             return
         effort = MAX_TRIED if self.best is None and not definitions else MORE_TRIED
+        if definitions and any(search.rough is not None for search in self.searches):
+            effort = NOISY_TRIED
         search = Search(task, language, most, effort, self.stop)
         self.searches.append(search)
         found = search.run()
@@ -65,9 +69,11 @@ class Induction:
             self.best = replace(found, clauses=(*found.clauses, *needed), cost=found.cost + cost)
 
     def _invent(self) -> None:
-        """Try invented predicates."""
-        for invented in inventions(self.task):
-            self._search(invented.added_to(self.task), STAGES[0], invented.cost, invented.clauses)
+        """Try invented predicates; in a recursion of the target only if they are asked for."""
+        recursion = self.task.bias.recursion and self.task.bias.invention is True
+        task = replace(self.task, bias=replace(self.task.bias, recursion=recursion))
+        for invented in inventions(task):
+            self._search(invented.added_to(task), STAGES[0], invented.cost, invented.clauses)
 
     def _is_convincing(self) -> bool:
         """Return whether the best program says much less than the list of the examples would, or is a single idea."""

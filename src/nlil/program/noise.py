@@ -7,11 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Longs, Mask
+from ..data.arrays import Floats, Mask
 from .clause import Clause
 from .task import Task
 
-MAX_CANDIDATES = 4_000
+MAX_CANDIDATES = 2_000
+"""Clauses that may be part of a program: those that shorten the description most, each alone."""
+BEAM = 50
+"""Programs of one number of clauses that are extended."""
 
 
 class Rough(NamedTuple):
@@ -21,56 +24,63 @@ class Rough(NamedTuple):
     length: int
 
 
-def least_description(task: Task, nodes: Sequence[tuple[Clause, Mask]]) -> Rough | None:
-    """Return the program of least description length that was found; None if the empty one is shortest.
+def least_description(task: Task, nodes: Sequence[tuple[Clause, Mask]], base_cost: int = 0) -> Rough | None:
+    """Return the program of least description length that was found; None if the empty one is as short.
 
-    `nodes` are clauses with the examples that each covers. A clause is added, removed or exchanged as long as that
-    shortens the description.
+    `nodes` are clauses with the examples that each covers; `base_cost` is what a program costs besides them. Every pair
+    of clauses is tried, and the best ones are extended: the clause that is best alone is often one that says too much.
     """
     num = len(task.positives)
-    gains = [(int(m[:num].sum()) - int(m[num:].sum()) - c.cost, -c.cost, -i) for i, (c, m) in enumerate(nodes)]
-    order = sorted((i for i, gain in enumerate(gains) if gain[0] > 0), key=lambda i: gains[i], reverse=True)
-    order = order[:MAX_CANDIDATES]
+    gains: dict[bytes, tuple[int, int, int]] = {}
+    for i, (clause, mask) in enumerate(nodes):
+        gain = (int(mask[:num].sum()) - int(mask[num:].sum()) - clause.cost, -clause.cost, -i)
+        key = mask.tobytes()
+        if gain[0] > 0 and (key not in gains or gain > gains[key]):
+            gains[key] = gain
+    order = [-i for _, _, i in sorted(gains.values(), reverse=True)[:MAX_CANDIDATES]]
     if not order:
         return None
-    masks = np.array([nodes[i][1] for i in order])
-    costs = np.array([nodes[i][0].cost for i in order])
-    sign = np.where(np.arange(masks.shape[1]) < num, 1, -1)
-    chosen = _improved(masks, costs, sign, task.bias.max_clauses)
-    if not chosen:
+    masks = np.array([nodes[i][1] for i in order], np.float32)
+    costs = np.array([nodes[i][0].cost for i in order], np.float32)
+    sign = np.where(np.arange(masks.shape[1]) < num, 1, -1).astype(np.float32)
+    chosen, gained = _best_set(masks, costs, sign, task.bias.max_clauses)
+    if gained <= base_cost:
         return None
-    covered = masks[chosen].any(axis=0)
-    length = int(costs[chosen].sum()) + num - int(sign[covered].sum())
-    return Rough(tuple(nodes[order[i]][0] for i in chosen), length)
+    return Rough(tuple(nodes[order[i]][0] for i in chosen), num - gained + base_cost)
 
 
-def _improved(masks: Mask, costs: Longs, sign: Longs, most: int) -> list[int]:
-    """Add the clause that shortens the description most, until none does; then try to remove or exchange each."""
-    chosen: list[int] = []
-    while True:
-        grown = _added(masks, costs, sign, chosen, most)
-        for one in list(grown):
-            rest = [i for i in grown if i != one]
-            other = _added(masks, costs, sign, rest, most)
-            if _length(masks, costs, sign, other) < _length(masks, costs, sign, grown):
-                grown = other
-        if grown == chosen:
-            return chosen
-        chosen = grown
+def _best_set(masks: Floats, costs: Floats, sign: Floats, most: int) -> tuple[list[int], int]:
+    """Return the best of the sets of at most `most` clauses that the beam meets, and by how much it shortens.
 
-
-def _added(masks: Mask, costs: Longs, sign: Longs, chosen: list[int], most: int) -> list[int]:
-    chosen = list(chosen)
-    while len(chosen) < most:
-        covered = masks[chosen].any(axis=0) if chosen else np.zeros(masks.shape[1], bool)
-        gain = (masks & ~covered) @ sign - costs
-        best = int(gain.argmax())
-        if gain[best] <= 0:
+    `masks` has a row for each clause, `costs` its cost; `sign` is 1 for a positive example and -1 for a negative one.
+    """
+    gains = masks @ sign - costs
+    best, gained = [int(gains.argmax())], float(gains.max())
+    sets = [(i,) for i in range(len(costs))]  # all of them, so that all pairs are tried
+    for _ in range(min(most, len(costs)) - 1):
+        open_ = np.array([sign * (1 - masks[list(one)].max(axis=0)) for one in sets], np.float32)
+        before = np.array([_gain(masks, costs, sign, one) for one in sets], np.float32)
+        after = before[:, None] + open_ @ masks.T - costs
+        found: dict[tuple[int, ...], float] = {}
+        for flat in _highest(after.ravel(), 20 * BEAM):
+            row, column = divmod(flat, len(costs))
+            if column not in sets[row] and after[row, column] > before[row]:
+                found.setdefault(tuple(sorted((*sets[row], column))), float(after[row, column]))
+        sets = list(found)[:BEAM]
+        if not sets:
             break
-        chosen.append(best)
-    return chosen
+        if found[sets[0]] > gained:
+            best, gained = list(sets[0]), found[sets[0]]
+    return best, round(gained)
 
 
-def _length(masks: Mask, costs: Longs, sign: Longs, chosen: list[int]) -> int:
-    covered = masks[chosen].any(axis=0) if chosen else np.zeros(masks.shape[1], bool)
-    return int(costs[chosen].sum()) - int(sign[covered].sum())
+def _highest(values: Floats, count: int) -> list[int]:
+    """Return the places of the `count` highest `values`, highest and first ones first."""
+    least = np.partition(values, -count)[-count] if count < len(values) else values.min()
+    places = np.flatnonzero(values >= least)
+    return places[np.argsort(-values[places], kind="stable")][:count].tolist()
+
+
+def _gain(masks: Floats, costs: Floats, sign: Floats, chosen: Sequence[int]) -> float:
+    rows = list(chosen)
+    return float(masks[rows].max(axis=0) @ sign - costs[rows].sum())

@@ -21,6 +21,7 @@ from .bias import Bias
 from .candidates import PLAIN, Candidates, Language, Node
 from .clause import BUILT_IN, EQUAL, Clause, Literal
 from .cover import cheapest_cover
+from .noise import Rough, least_description
 from .recursion import (
     MAX_GOALS,
     Examples,
@@ -41,12 +42,17 @@ MAX_TRIED = 60_000
 """Literals that are evaluated before the search gives up."""
 MORE_TRIED = 4_000
 """Literals that are evaluated at most to shorten a program, or as many as it took to find it if that is more."""
+FREE_TRIED, SHORTER = 4_000, 0.8
+"""Literals that are evaluated before the examples count as noisy: no program fits them, but one with wrong answers has
+at most this share of their number in length."""
+NOISY_BEAM, NOISY_LEVELS = 60, 2
+"""With noise, bodies of one cost that grow, and costs after which a search ends that shortened no description."""
 RECURSION_COST = 2
 """What a recursive program costs besides its literals, so that of two alike the one without recursion wins."""
 MAX_RECURSIVE, MAX_PAIRS = 150, 400
 """Recursive clauses that are tried alone and in pairs."""
-MAX_BASE_LITERALS, MAX_BASES = 3, 3_000
-"""Literals of the clauses that a recursion ends with, and how many of them are tried."""
+MAX_BASE_LITERALS, MAX_BASES, LEAST_BASE_TRIED = 3, 3_000, 1_000
+"""Literals of the clauses that a recursion ends with, how many clauses are tried, and literals at least for them."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,7 @@ class Search:
 
     `language` is what bodies may have besides atoms; `most` the cost that a program must stay below; `max_tried` the
     effort. `stop` ends it early. `num_tried` literals were evaluated; `was_cut`: not all that could have been.
+    `rough` is the best program with wrong answers if the examples are noisy.
     """
 
     task: Task
@@ -77,6 +84,7 @@ class Search:
     best: Found | None = None
     num_tried: int = 0
     was_cut: bool = False
+    rough: Rough | None = None
 
     def __post_init__(self) -> None:
         self.queries = np.concatenate((self.task.positives, self.task.negatives))
@@ -87,33 +95,56 @@ class Search:
         self.consistent: list[tuple[Clause, int]] = []
         self.all_nodes: list[tuple[Clause, Mask]] = []
         self.recursive: dict[int, tuple[Clause, Node]] = {}
+        self._tried_recursive = (0, 0)
 
     def run(self) -> Found | None:
         """Search, and return the best program."""
         task = self.task
         candidates = self._candidates(self.queries, self.positive, task.bias)
         examples = Examples(self.queries, self.num_positive, task.base.num_entities)
-        root = candidates.root()
-        levels: dict[int, list[Node]] = {0: [root]}
-        allowance = self.max_tried
+        levels: dict[int, list[Node]] = {0: [candidates.root()]}
+        allowance, free, idle, has_ended = self.max_tried, FREE_TRIED, 0, False
         for cost in range(self._most_cost() + 1):
-            for node in levels.pop(cost, []):
+            for node in self._worth_growing(levels.pop(cost, [])):
                 if candidates.num_tried > allowance or self.stop():
-                    self.was_cut = True
+                    has_ended = True
                     break
                 self._recurse(node, examples)
                 for child in candidates.grow(node):
                     if self._keep(child):
                         levels.setdefault(child.cost, []).append(child)
             had = self.best is not None
-            self._solve(cost + 1)
             self.num_tried = candidates.num_tried
+            self._solve()
             if self.best is not None and not had:
                 allowance = min(self.max_tried, max(2 * candidates.num_tried, candidates.num_tried + MORE_TRIED))
-            if self.was_cut or not levels or (self.best is not None and cost + 3 > self.best.cost):
+            if self.best is None and (self.rough is not None or candidates.num_tried > free):
+                free, idle = 2 * candidates.num_tried, 0 if self._roughed() else idle + 1
+            is_done = self.rough is not None and idle >= NOISY_LEVELS
+            if has_ended or is_done or not levels or (self.best is not None and cost + 3 > self.best.cost):
                 break
-        self.was_cut |= candidates.was_cut
+        self.was_cut |= candidates.was_cut or has_ended
         return self.best
+
+    def _roughed(self) -> bool:
+        """Look for a shorter program with wrong answers; return whether there is one."""
+        before = self.rough.length if self.rough is not None else int(SHORTER * self.num_positive) + 1
+        found = least_description(self.task, self.all_nodes)
+        if found is None or found.length >= before:
+            return False
+        self.rough = found
+        return True
+
+    def _worth_growing(self, nodes: Sequence[Node]) -> Sequence[Node]:
+        """Return all `nodes`; with noise, those that tell positive examples from negative ones best."""
+        if self.rough is None or len(nodes) <= NOISY_BEAM:
+            return nodes
+        self.was_cut = True
+        shares = [
+            -float(node.covered[: self.num_positive].mean() - node.covered[self.num_positive :].mean())
+            for node in nodes
+        ]
+        return [nodes[i] for i in np.argsort(shares, kind="stable")[:NOISY_BEAM].tolist()]
 
     def _most_cost(self) -> int:
         return 2 * self.task.bias.max_body
@@ -150,7 +181,7 @@ class Search:
     def _recurse(self, node: Node, examples: Examples) -> None:
         """Note the recursive clauses that a body gives, unless a negative example leads to a positive one."""
         bias, task = self.task.bias, self.task
-        if not bias.recursion or len(node.body) >= bias.max_body:
+        if not bias.recursion or len(node.body) >= bias.max_body or self.rough is not None:
             return
         for literal in recursive_literals(task.target, node.types, task.base.types[task.target]):
             clause = self._allowed(Clause(self.head, (*node.body, literal)))
@@ -164,8 +195,8 @@ class Search:
             if mark not in self.recursive:
                 self.recursive[mark] = (clause, node)
 
-    def _solve(self, body_cost: int) -> None:
-        """Improve the best program with the clauses so far, whose bodies cost up to `body_cost`."""
+    def _solve(self) -> None:
+        """Improve the best program with the clauses so far."""
         most = self.most if self.best is None else min(self.most, self.best.cost)
         costs, masks = [c.cost for c, _ in self.consistent], [m for _, m in self.consistent]
         cover = cheapest_cover(costs, masks, self.all_positive, most, self.task.bias.max_clauses)
@@ -173,8 +204,15 @@ class Search:
             clauses = tuple(self.consistent[i][0] for i in cover.chosen)
             self.best = Found(clauses, cover.cost, cover.is_least)
             most = cover.cost
-        if self.recursive and self.task.bias.max_clauses > 1:
+        tried = (len(self.recursive), self._base_effort())
+        is_open = self.rough is None and self.task.bias.max_clauses > 1
+        if self.recursive and is_open and tried != self._tried_recursive:
+            self._tried_recursive = tried
             self._solve_recursive(most)
+
+    def _base_effort(self) -> int:
+        """Return how many literals are evaluated for clauses that a recursion ends with: as many as for all others."""
+        return min(max(LEAST_BASE_TRIED, self.num_tried), MAX_TRIED // 4)
 
     def _solve_recursive(self, most: int) -> None:
         """Try recursive clauses, alone and in pairs, with every clause that they may end with."""
@@ -253,7 +291,7 @@ class Search:
                         holds.append(child.covered)
                     if child.cost + 4 < most:
                         following.append(child)
-                if len(bases) >= MAX_BASES or candidates.num_tried > MAX_TRIED // 4:
+                if len(bases) >= MAX_BASES or candidates.num_tried > self._base_effort():
                     self.was_cut = True
                     return bases, holds
             level = following
