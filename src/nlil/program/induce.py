@@ -58,8 +58,9 @@ class Induction:
         if most <= 2:
             return
         effort = MAX_TRIED if self.best is None and not definitions else MORE_TRIED
-        if definitions and any(search.rough is not None for search in self.searches):
-            effort = NOISY_TRIED
+        if any(search.rough is not None for search in self.searches):
+            effort = NOISY_TRIED if definitions else effort
+            task = replace(task, bias=replace(task.bias, recursion=False))  # it must fit all examples
         search = Search(task, language, most, effort, self.stop)
         self.searches.append(search)
         found = search.run()
@@ -98,7 +99,8 @@ class Induction:
         if self._is_convincing() and self._is_plain():
             return ()
         nodes = [pair for search in self.searches[: len(STAGES)] for pair in search.all_nodes]
-        rough = least_description(self.task, nodes)
+        found = [least_description(self.task, nodes), *(search.rough_recursion() for search in self.searches[:1])]
+        rough = min((one for one in found if one is not None), key=lambda one: one.length, default=None)
         if rough is None or (self.best is not None and rough.length > ROUGH * self.best.cost):
             return ()
         self.best = None

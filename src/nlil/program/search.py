@@ -47,6 +47,8 @@ FREE_TRIED, SHORTER = 4_000, 0.8
 at most this share of their number in length."""
 NOISY_BEAM, NOISY_LEVELS = 60, 2
 """With noise, bodies of one cost that grow, and costs after which a search ends that shortened no description."""
+NOISY_RECURSIVE, NOISY_BASE_TRIED = 15, 1_000
+"""With noise, recursive clauses that are tried, and literals that are evaluated for those that they end with."""
 RECURSION_COST = 2
 """What a recursive program costs besides its literals, so that of two alike the one without recursion wins."""
 MAX_RECURSIVE, MAX_PAIRS = 150, 400
@@ -95,6 +97,7 @@ class Search:
         self.consistent: list[tuple[Clause, int]] = []
         self.all_nodes: list[tuple[Clause, Mask]] = []
         self.recursive: dict[int, tuple[Clause, Node]] = {}
+        self.noisy_recursive: list[tuple[int, Clause, Node]] = []
         self._tried_recursive = (0, 0)
 
     def run(self) -> Found | None:
@@ -189,7 +192,11 @@ class Search:
                 continue
             owner, keys, labels = examples.steps(node, literal)
             positive = owner < self.num_positive
-            if (labels[~positive] > 0).any() or not (labels[positive] >= 0).any():
+            leads = len(np.unique(owner[positive & (labels > 0)]))
+            misleads = len(np.unique(owner[~positive & (labels > 0)]))
+            if leads > misleads:
+                self.noisy_recursive.append((misleads - leads + clause.cost, clause, node))
+            if misleads or not (labels[positive] >= 0).any():
                 continue
             mark = mark_of(owner, [keys])
             if mark not in self.recursive:
@@ -271,8 +278,32 @@ class Search:
         positive[: self.num_positive] = 1
         return bool(consequences(positive, [steps])[self.num_positive : len(self.queries)].any())
 
-    def _bases(self, goals: Goals, most: int) -> tuple[list[Clause], list[Mask]]:
-        """Return clauses without recursion, and which goals each covers; none covers a negative example."""
+    def rough_recursion(self) -> Rough | None:
+        """Return the recursive program of least description length that was found; None if there is none.
+
+        One recursive clause, which leads more positive examples to positive ones than negative ones.
+        """
+        base, goals = self.task.base, Goals(self.queries, self.task.base.num_entities)
+        some = sorted(self.noisy_recursive, key=lambda found: found[0])[:NOISY_RECURSIVE]
+        followers = [Follower(clause, base, goals, node) for _, clause, node in some]
+        try:
+            follow_all(followers)
+        except LimitError:
+            return None
+        bases, holds = self._bases(goals, INFINITE, NOISY_BASE_TRIED)
+        covers, best = packed(holds), None
+        for one in followers if bases else ():
+            found = unpacked(consequences(covers, [one.steps]), len(bases))[:, : len(self.queries)]
+            rough = least_description(self.task, list(zip(bases, found)), one.clause.cost + RECURSION_COST)
+            if rough is not None and (best is None or rough.length < best.length):
+                best = Rough((*rough.clauses, one.clause), rough.length)
+        return best
+
+    def _bases(self, goals: Goals, most: int, noisy_effort: int = 0) -> tuple[list[Clause], list[Mask]]:
+        """Return clauses without recursion, and which goals each covers.
+
+        None covers a negative example, unless there is a `noisy_effort`: literals that are evaluated with noise.
+        """
         rows = goals.rows
         negative = np.zeros(len(rows), bool)
         negative[self.num_positive : len(self.queries)] = True
@@ -286,12 +317,13 @@ class Search:
             for node in level:
                 for child in candidates.grow(node):
                     clause = self._allowed(Clause(self.head, child.body))
-                    if clause is not None and clause.cost + 2 < most and not child.covered[negative].any():
+                    is_right = noisy_effort > 0 or not child.covered[negative].any()
+                    if clause is not None and clause.cost + 2 < most and is_right:
                         bases.append(clause)
                         holds.append(child.covered)
                     if child.cost + 4 < most:
                         following.append(child)
-                if len(bases) >= MAX_BASES or candidates.num_tried > self._base_effort():
+                if len(bases) >= MAX_BASES or candidates.num_tried > (noisy_effort or self._base_effort()):
                     self.was_cut = True
                     return bases, holds
             level = following
