@@ -47,7 +47,8 @@ class Induction:
             self._search(task, language)
             if self._is_convincing():
                 break
-        if task.bias.invention or (task.bias.invention is None and not self._is_convincing()):
+        is_settled = self._is_convincing() and self._is_plain()
+        if task.bias.invention or (task.bias.invention is None and not is_settled):
             self._invent()
         clauses = self._rough() or (self.best.clauses if self.best is not None else ())
         return judged(task, clauses, self._is_least(), sum(search.num_tried for search in self.searches))

@@ -56,7 +56,7 @@ def _best_set(masks: Floats, costs: Floats, sign: Floats, most: int) -> tuple[li
     """
     gains = masks @ sign - costs
     best, gained = [int(gains.argmax())], float(gains.max())
-    sets = [(i,) for i in range(len(costs))]  # all of them, so that all pairs are tried
+    sets: list[tuple[int, ...]] = [(i,) for i in range(len(costs))]  # all of them, so that all pairs are tried
     for _ in range(min(most, len(costs)) - 1):
         open_ = np.array([sign * (1 - masks[list(one)].max(axis=0)) for one in sets], np.float32)
         before = np.array([_gain(masks, costs, sign, one) for one in sets], np.float32)

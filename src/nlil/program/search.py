@@ -124,7 +124,7 @@ class Search:
             if self.best is None and (self.rough is not None or candidates.num_tried > free):
                 free, idle = 2 * candidates.num_tried, 0 if self._roughed() else idle + 1
             is_done = self.rough is not None and idle >= NOISY_LEVELS
-            if has_ended or is_done or not levels or (self.best is not None and cost + 3 > self.best.cost):
+            if has_ended or is_done or not levels or cost + 3 > self._limit():
                 break
         self.was_cut |= candidates.was_cut or has_ended
         return self.best
@@ -148,6 +148,10 @@ class Search:
             for node in nodes
         ]
         return [nodes[i] for i in np.argsort(shares, kind="stable")[:NOISY_BEAM].tolist()]
+
+    def _limit(self) -> int:
+        """Return the cost that a program must stay below to be of interest."""
+        return self.most if self.best is None else min(self.most, self.best.cost)
 
     def _most_cost(self) -> int:
         return 2 * self.task.bias.max_body
@@ -204,7 +208,7 @@ class Search:
 
     def _solve(self) -> None:
         """Improve the best program with the clauses so far."""
-        most = self.most if self.best is None else min(self.most, self.best.cost)
+        most = self._limit()
         costs, masks = [c.cost for c, _ in self.consistent], [m for _, m in self.consistent]
         cover = cheapest_cover(costs, masks, self.all_positive, most, self.task.bias.max_clauses)
         if cover is not None:
@@ -291,8 +295,10 @@ class Search:
         except LimitError:
             return None
         bases, holds = self._bases(goals, INFINITE, NOISY_BASE_TRIED)
+        if not bases:
+            return None
         covers, best = packed(holds), None
-        for one in followers if bases else ():
+        for one in followers:
             found = unpacked(consequences(covers, [one.steps]), len(bases))[:, : len(self.queries)]
             rough = least_description(self.task, list(zip(bases, found)), one.clause.cost + RECURSION_COST)
             if rough is not None and (best is None or rough.length < best.length):
