@@ -3,6 +3,8 @@
 A body is dropped if it covers no positive example, or if it has the same bindings as one before it: whatever is added
 to both, they stay alike. A literal that covers no positive example, or changes nothing, is not tried again below.
 A literal is added only after those before it in the order of the list, so that a set of literals is made once.
+A literal that finds exactly one value for its new variables, as a size or a colour, tells nothing yet: what comes after
+it uses one of them, or finds a value that some predicate relates to them.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ class Node:
 
     `types` are those of the variables; `covered` says which queries it covers. `inherited` are the literals of the body
     before it that can still be added, and `num_old` its number of variables: literals over newer ones are made when the
-    body grows, because most bodies never do.
+    body grows, because most bodies never do. `must_use`: its last literal found exactly one value for each new variable.
     """
 
     body: tuple[Literal, ...]
@@ -61,6 +63,7 @@ class Node:
     covered: Mask
     inherited: list[Literal] = field(default_factory=list)
     num_old: int = 0
+    must_use: bool = False
 
     @property
     def cost(self) -> int:
@@ -91,6 +94,7 @@ class Candidates:
         self.was_cut = False
         self._seen: set[int] = set()
         self._relations = {symbol: base.relation(symbol) for symbol in symbols}
+        self._joined = self._joined_types()
 
     def root(self) -> Node:
         """Return the empty body."""
@@ -105,8 +109,8 @@ class Candidates:
             return
         alive: list[tuple[int, Literal]] = []
         children: list[tuple[int, Node]] = []
-        fresh = range(node.num_old, len(node.types))
-        for i, template in enumerate([*node.inherited, *self._new_literals(node, fresh)]):
+        tried, later = self._extensions(node)
+        for i, template in enumerate(tried):
             literal = _renumbered(template, len(node.types))
             if any(a >= self.bias.max_vars for a in literal.args):
                 continue
@@ -118,9 +122,34 @@ class Candidates:
             if child is not node:
                 children.append((i, child))
         for i, child in children:
-            child.inherited = [t for j, t in alive if j > i or (j == i and _has_new(t))]
+            child.inherited = [t for j, t in alive if j > i or (j == i and _has_new(t))] + later
             child.num_old = len(node.types)
+            child.must_use = _is_determinate(node, child)
             yield child
+
+    def _extensions(self, node: Node) -> tuple[list[Literal], list[Literal]]:
+        """Return the literals to add to `node`, and those that only what follows it may have."""
+        fresh = range(node.num_old, len(node.types))
+        new = list(self._new_literals(node, fresh))
+        if not node.must_use:
+            return [*node.inherited, *new], []
+        types = {node.types[v] for v in fresh}
+        now = [self._joins(template, types) for template in node.inherited]
+        also = [template for template, is_one in zip(node.inherited, now) if is_one]
+        return [*new, *also], [template for template, is_one in zip(node.inherited, now) if not is_one]
+
+    def _joins(self, template: Literal, types: set[int]) -> bool:
+        """Return whether some predicate can relate a new variable of the literal to a variable of these `types`."""
+        own = [] if template.negated else self.base.types.get(template.symbol, ())
+        return any(a >= NEW and (kind, one) in self._joined for kind, a in zip(own, template.args) for one in types)
+
+    def _joined_types(self) -> set[tuple[int, int]]:
+        """Return the types of every two arguments of one literal, also of the target and of tests."""
+        symbols = [*self.symbols, *([self.target] if self.bias.recursion else ())]
+        every = [self.base.types[symbol] for symbol in symbols if symbol in self.base.types]
+        if self.language.distinct or self.language.numbers:
+            every += [(kind, kind) for kinds in every for kind in kinds]
+        return {(a, b) for kinds in every for i, a in enumerate(kinds) for j, b in enumerate(kinds) if i != j}
 
     def _child(self, node: Node, literal: Literal) -> Node | None:
         """Return the body with the literal; `node` if it is like one before it; None if the literal is of no use."""
@@ -249,6 +278,12 @@ class Candidates:
         for value in values[numbers[places]].tolist():
             yield Literal(AT_MOST, (variable, ~value), extra=1)
             yield Literal(AT_LEAST, (variable, ~value), extra=1)
+
+
+def _is_determinate(node: Node, child: Node) -> bool:
+    """Return whether the last literal of `child` finds exactly one value for each new variable."""
+    is_new = len(child.types) > len(node.types) and not child.body[-1].negated
+    return is_new and np.array_equal(child.bindings.owner, node.bindings.owner)
 
 
 def _has_new(template: Literal) -> bool:

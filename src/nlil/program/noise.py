@@ -18,10 +18,14 @@ BEAM = 50
 
 
 class Rough(NamedTuple):
-    """A program with wrong answers: its `clauses`, and its `length`: their cost plus the number of wrong answers."""
+    """A program with wrong answers: its `clauses`, and its `length`: their cost plus the number of wrong answers.
+
+    `covered` are the examples that it derives.
+    """
 
     clauses: tuple[Clause, ...]
     length: int
+    covered: Mask
 
 
 def least_description(task: Task, nodes: Sequence[tuple[Clause, Mask]], base_cost: int = 0) -> Rough | None:
@@ -46,7 +50,8 @@ def least_description(task: Task, nodes: Sequence[tuple[Clause, Mask]], base_cos
     chosen, gained = _best_set(masks, costs, sign, task.bias.max_clauses)
     if gained <= base_cost:
         return None
-    return Rough(tuple(nodes[order[i]][0] for i in chosen), num - gained + base_cost)
+    covered = masks[chosen].max(axis=0) > 0
+    return Rough(tuple(nodes[order[i]][0] for i in chosen), num - gained + base_cost, covered)
 
 
 def _best_set(masks: Floats, costs: Floats, sign: Floats, most: int) -> tuple[list[int], int]:

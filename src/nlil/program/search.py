@@ -45,8 +45,8 @@ MORE_TRIED = 4_000
 FREE_TRIED, SHORTER = 4_000, 0.8
 """Literals that are evaluated before the examples count as noisy: no program fits them, but one with wrong answers has
 at most this share of their number in length."""
-NOISY_BEAM, NOISY_LEVELS = 60, 2
-"""With noise, bodies of one cost that grow, and costs after which a search ends that shortened no description."""
+NOISY_BEAM, NOISY_LEVELS = 40, 2
+"""With noise, half the bodies of one cost that grow, and costs after which a search ends that shortened no description."""
 NOISY_RECURSIVE, NOISY_BASE_TRIED = 15, 1_000
 """With noise, recursive clauses that are tried, and literals that are evaluated for those that they end with."""
 RECURSION_COST = 2
@@ -139,15 +139,22 @@ class Search:
         return True
 
     def _worth_growing(self, nodes: Sequence[Node]) -> Sequence[Node]:
-        """Return all `nodes`; with noise, those that tell positive examples from negative ones best."""
-        if self.rough is None or len(nodes) <= NOISY_BEAM:
+        """Return all `nodes`; with noise, those that tell positive examples from negative ones best.
+
+        Half of them do that for all examples, half for those that the best program so far does not derive.
+        """
+        if self.rough is None or len(nodes) <= 2 * NOISY_BEAM:
             return nodes
         self.was_cut = True
-        shares = [
-            -float(node.covered[: self.num_positive].mean() - node.covered[self.num_positive :].mean())
-            for node in nodes
-        ]
-        return [nodes[i] for i in np.argsort(shares, kind="stable")[:NOISY_BEAM].tolist()]
+        covered = np.array([node.covered for node in nodes], np.float32)
+        kept: set[int] = set()
+        for open_ in (np.ones(len(self.queries), bool), ~self.rough.covered):
+            weights = [
+                np.where(one, 1 / max(1, one.sum()), 0) for one in (self.positive & open_, ~self.positive & open_)
+            ]
+            shares = (covered @ (weights[0] - weights[1]).astype(np.float32)).round(6)
+            kept.update(np.argsort(-shares, kind="stable")[:NOISY_BEAM].tolist())
+        return [nodes[i] for i in sorted(kept)]
 
     def _limit(self) -> int:
         """Return the cost that a program must stay below to be of interest."""
@@ -302,7 +309,7 @@ class Search:
             found = unpacked(consequences(covers, [one.steps]), len(bases))[:, : len(self.queries)]
             rough = least_description(self.task, list(zip(bases, found)), one.clause.cost + RECURSION_COST)
             if rough is not None and (best is None or rough.length < best.length):
-                best = Rough((*rough.clauses, one.clause), rough.length)
+                best = Rough((*rough.clauses, one.clause), rough.length, rough.covered)
         return best
 
     def _bases(self, goals: Goals, most: int, noisy_effort: int = 0) -> tuple[list[Clause], list[Mask]]:
