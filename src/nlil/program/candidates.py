@@ -54,7 +54,7 @@ class Node:
 
     `types` are those of the variables; `covered` says which queries it covers. `inherited` are the literals of the body
     before it that can still be added, and `num_old` its number of variables: literals over newer ones are made when the
-    body grows, because most bodies never do. `must_use`: its last literal found exactly one value for each new variable.
+    body grows, because most bodies never do. `must_use`: its last literal finds one value for each new variable.
     """
 
     body: tuple[Literal, ...]

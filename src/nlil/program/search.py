@@ -46,7 +46,7 @@ FREE_TRIED, SHORTER = 4_000, 0.8
 """Literals that are evaluated before the examples count as noisy: no program fits them, but one with wrong answers has
 at most this share of their number in length."""
 NOISY_BEAM, NOISY_LEVELS = 40, 2
-"""With noise, half the bodies of one cost that grow, and costs after which a search ends that shortened no description."""
+"""With noise, half the bodies of one cost that grow; costs without a shorter description after which a search ends."""
 NOISY_RECURSIVE, NOISY_BASE_TRIED = 15, 1_000
 """With noise, recursive clauses that are tried, and literals that are evaluated for those that they end with."""
 RECURSION_COST = 2
