@@ -43,7 +43,8 @@ def _items(rng: random.Random, longest: int, least: int = 1) -> Items:
 def _function(of: Callable[[Items], Any], least: int = 1) -> Make:
     def make(rng: random.Random, longest: int) -> tuple[Example, Example]:
         items, others = _items(rng, longest, least), _items(rng, longest, least)
-        wrong = rng.choice([of(others), items, others, items[1:]]) if isinstance(of(items), list) else rng.randint(0, 9)
+        near: list[Any] = [of(others), items, others, items[1:]] if isinstance(of(items), list) else [*items, 0]
+        wrong = rng.choice(near)  # an item of the list too, or `member` would be right about `last`
         while wrong == of(items):
             wrong = _items(rng, longest) if isinstance(wrong, list) else rng.randint(0, 9)
         return (items, of(items)), (items, wrong)

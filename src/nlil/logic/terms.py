@@ -64,10 +64,10 @@ class Compound:
             return _list_text(self)
         if len(self.args) == 2 and self.functor in INFIX:
             left, right = (f"({a})" if _is_infix(a) else str(a) for a in self.args)
-            return f"{left}, {right}" if self.functor == "," else f"{left} {self.functor} {right}"
+            return f"({left}, {right})" if self.functor == "," else f"{left} {self.functor} {right}"
         if len(self.args) == 1 and self.functor in PREFIX:
             return f"{self.functor} ({self.args[0]})"
-        return f"{atom_text(self.functor)}({', '.join(_argument(a) for a in self.args)})"
+        return f"{atom_text(self.functor)}({', '.join(map(str, self.args))})"
 
 
 Term = Variable | Name | Compound
@@ -77,15 +77,10 @@ def _is_infix(term: Term) -> bool:
     return isinstance(term, Compound) and len(term.args) == 2 and term.functor in INFIX and term.functor != ","
 
 
-def _argument(term: Term) -> str:
-    is_pair = isinstance(term, Compound) and term.functor == "," and len(term.args) == 2
-    return f"({term})" if is_pair else str(term)
-
-
 def _list_text(term: Term) -> str:
     items = []
     while isinstance(term, Compound) and term.functor == LIST:
-        items.append(_argument(term.args[0]))
+        items.append(str(term.args[0]))
         term = term.args[1]
     rest = "" if term == Name(EMPTY) else f"|{term}"
     return f"[{', '.join(items)}{rest}]"
@@ -178,7 +173,7 @@ _TOKEN = re.compile(
        |(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)
        |(?P<quoted>{QUOTED}|{STRING})
        |(?P<end>\Z)
-       |(?P<stop>\.(?=\s|%|\Z))
+       |(?P<stop>\.(?=\s|%|\Z|[a-z]|:-))
        |(?P<mark>[()\[\]|,;!{{}}])
        |(?P<symbol>[-+*/\\^<>=~:.?@\#&$]+)
        |(?P<other>[\s\S]))""",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import DataError
-from ..logic.terms import Compound, Name, Term, conjuncts, is_number
+from ..logic.terms import Compound, Name, Term, Variable, conjuncts, is_number
 from .bias import Bias
 from .clause import Symbol
 from .source import Source, read_source
@@ -14,6 +15,10 @@ from .source import Source, read_source
 SWITCHES = {"enable_recursion": "recursion", "enable_pi": "invention", "allow_singletons": "", "non_datalog": ""}
 """Lines without arguments, and what they allow; clauses may have singletons anyway."""
 NUMBERS = ("max_vars", "max_body", "max_clauses")
+
+
+Values = dict[str, Term]
+"""Terms by the name of a variable."""
 
 
 @dataclass
@@ -31,8 +36,11 @@ class _Lines:
 def read_bias(path: Path) -> tuple[Bias, Symbol]:
     """Return the bias of a file and the predicate to learn."""
     lines = _Lines()
-    for source in read_source(path):
-        _read(source, lines)
+    sources = list(read_source(path))
+    facts = [source.term for source in sources]
+    for source in sources:
+        for line in _instances(source, facts):
+            _read(line, lines)
     if len(lines.heads) != 1:
         raise DataError(f"expected one head_pred(p, arity), got {len(lines.heads)}", path)
     target = lines.heads[0]
@@ -57,12 +65,50 @@ def read_bias(path: Path) -> tuple[Bias, Symbol]:
     return bias, target
 
 
+def _instances(source: Source, facts: Sequence[Term]) -> Iterator[Source]:
+    """Yield the line itself, or what a rule such as body_pred(P, 1) :- constant(P, _) says with these `facts`."""
+    match source.term:
+        case Compound(":-", (head, body)):
+            found: list[Values] = [{}]
+            for goal in conjuncts(body):
+                found = [
+                    more for values in found for fact in facts if (more := _matched(goal, fact, values)) is not None
+                ]
+            if not found:
+                raise source.error("a rule whose conditions are lines of this file")
+            yield from (replace(source, term=_filled(head, values)) for values in found)
+        case _:
+            yield source
+
+
+def _matched(pattern: Term, fact: Term, values: Values) -> Values | None:
+    """Return the `values` of variables with which the `pattern` is the `fact`; None if there are none."""
+    if isinstance(pattern, Variable):
+        return {**values, pattern.name: fact} if values.get(pattern.name, fact) == fact else None
+    if not isinstance(pattern, Compound) or not isinstance(fact, Compound):
+        return values if pattern == fact else None
+    if (pattern.functor, len(pattern.args)) != (fact.functor, len(fact.args)):
+        return None
+    found: Values | None = values
+    for one, other in zip(pattern.args, fact.args):
+        found = None if found is None else _matched(one, other, found)
+    return found
+
+
+def _filled(term: Term, values: Values) -> Term:
+    if isinstance(term, Variable):
+        return values.get(term.name, term)
+    return Compound(term.functor, tuple(_filled(a, values) for a in term.args)) if isinstance(term, Compound) else term
+
+
 def _inputs(words: tuple[str, ...]) -> tuple[bool, ...]:
     return tuple(word == "in" for word in words)
 
 
 def _read(source: Source, lines: _Lines) -> None:
     match source.term:
+        case Compound("constant", _) | Compound(":-", (Compound("dynamic" | "discontiguous" | "style_check"),)):
+            return  # names for the rules of this file, and what Prolog is told
         case Name(word) if word in SWITCHES:
             lines.allowed.add(SWITCHES[word])
         case Compound("head_pred" | "body_pred" as kind, (Name(name), Name(arity))) if is_number(arity):

@@ -1,8 +1,10 @@
-"""Candidate bodies: literals are added one at a time, and each body is evaluated on all queries at once.
+"""Candidate bodies: literals are added one at a time, each body is evaluated on all queries at once.
 
-A body is dropped if it covers no positive example, or if it has the same bindings as an earlier one: their extensions
-would be equivalent too. A literal that covers no positive example, or changes nothing, is not tried again in
-extensions. Literals are added in the order of their list, so that each set of literals is generated once.
+A body is dropped if it covers no positive example, or if it has the same bindings as one before it: whatever is added
+to both, they stay alike. A literal that covers no positive example, or changes nothing, is not tried again below.
+A literal is added only after those before it in the order of the list, so that a set of literals is made once.
+A literal that finds exactly one value for its new variables, as a size or a colour, tells nothing yet: what comes after
+it uses one of them, or finds a value that some predicate relates to them.
 """
 
 from __future__ import annotations
@@ -27,15 +29,15 @@ from .joins import Bindings, begin, extend
 NEW = 1_000
 """The first new variable of a literal that is not added yet; the next one is NEW + 1."""
 LOCAL = -1
-"""Stands for the type of a variable that is local to a negation."""
+"""In place of the type of a variable that is closed inside a negation."""
 MAX_ROWS = 100_000
 """Limit of the bindings of one body."""
 MOST_CONSTANTS, MOST_THRESHOLDS = 12, 6
-"""Limits of the entities and numbers that a variable is compared with: those of most positive examples."""
+"""Entities and numbers that one variable is compared with: those that occur with most positive examples."""
 
 
 class Language(NamedTuple):
-    """The constructs that bodies may use besides atoms: `\\=` (`distinct`), `constants`, `numbers`, `negation`."""
+    """What bodies may have besides atoms: `\\=` (`distinct`), `constants`, comparisons of `numbers`, `negation`."""
 
     distinct: bool = False
     constants: bool = False
@@ -50,15 +52,18 @@ PLAIN = Language()
 class Node:
     """A body with its bindings.
 
-    `types` are those of the variables; `extensions` are the literals that can still be added, those with one of its
-    newest variables last; `covered` marks the queries that it covers.
+    `types` are those of the variables; `covered` says which queries it covers. `inherited` are the literals of the body
+    before it that can still be added, and `num_old` its number of variables: literals over newer ones are made when the
+    body grows, because most bodies never do. `must_use`: its last literal finds one value for each new variable.
     """
 
     body: tuple[Literal, ...]
     bindings: Bindings
     types: tuple[int, ...]
     covered: Mask
-    extensions: list[Literal] = field(default_factory=list)
+    inherited: list[Literal] = field(default_factory=list)
+    num_old: int = 0
+    must_use: bool = False
 
     @property
     def cost(self) -> int:
@@ -69,8 +74,8 @@ class Node:
 class Candidates:
     """Bodies over the predicates `symbols` for `queries`, tuples of `target`.
 
-    A useful body covers at least one query marked in `positive`. `language` has the constructs that bodies may use.
-    `num_tried` counts the literals that were evaluated; `was_cut` says whether a body had too many bindings.
+    `positive` says which queries a useful body covers at least one of. `language` says what else bodies may have.
+    `num_tried` counts the literals that were evaluated; `was_cut` tells whether a body had too many bindings.
     """
 
     def __init__(
@@ -89,22 +94,23 @@ class Candidates:
         self.was_cut = False
         self._seen: set[int] = set()
         self._relations = {symbol: base.relation(symbol) for symbol in symbols}
+        self._joined = self._joined_types()
 
     def root(self) -> Node:
         """Return the empty body."""
         types = self.base.types[self.target]
         node = Node((), begin(self.queries), types, np.ones(len(self.queries), bool))
-        node.extensions = list(self._new_literals(node, range(len(types))))
         self._seen.add(self._mark((), node.bindings))
         return node
 
     def grow(self, node: Node) -> Iterator[Node]:
-        """Yield every useful body with one literal more than `node`."""
+        """Yield every body with one literal more than `node` that is worth keeping."""
         if len(node.body) >= self.bias.max_body:
             return
         alive: list[tuple[int, Literal]] = []
         children: list[tuple[int, Node]] = []
-        for i, template in enumerate(node.extensions):
+        tried, later = self._extensions(node)
+        for i, template in enumerate(tried):
             literal = _renumbered(template, len(node.types))
             if any(a >= self.bias.max_vars for a in literal.args):
                 continue
@@ -116,13 +122,37 @@ class Candidates:
             if child is not node:
                 children.append((i, child))
         for i, child in children:
-            inherited = [t for j, t in alive if j > i or (j == i and _has_new(t))]
-            fresh = range(len(node.types), len(child.types))
-            child.extensions = [*inherited, *self._new_literals(child, fresh)]
+            child.inherited = [t for j, t in alive if j > i or (j == i and _has_new(t))] + later
+            child.num_old = len(node.types)
+            child.must_use = _is_determinate(node, child)
             yield child
 
+    def _extensions(self, node: Node) -> tuple[list[Literal], list[Literal]]:
+        """Return the literals to add to `node`, and those that only what follows it may have."""
+        fresh = range(node.num_old, len(node.types))
+        new = list(self._new_literals(node, fresh))
+        if not node.must_use:
+            return [*node.inherited, *new], []
+        types = {node.types[v] for v in fresh}
+        now = [self._joins(template, types) for template in node.inherited]
+        also = [template for template, is_one in zip(node.inherited, now) if is_one]
+        return [*new, *also], [template for template, is_one in zip(node.inherited, now) if not is_one]
+
+    def _joins(self, template: Literal, types: set[int]) -> bool:
+        """Return whether some predicate can relate a new variable of the literal to a variable of these `types`."""
+        own = [] if template.negated else self.base.types.get(template.symbol, ())
+        return any(a >= NEW and (kind, one) in self._joined for kind, a in zip(own, template.args) for one in types)
+
+    def _joined_types(self) -> set[tuple[int, int]]:
+        """Return the types of every two arguments of one literal, also of the target and of tests."""
+        symbols = [*self.symbols, *([self.target] if self.bias.recursion else ())]
+        every = [self.base.types[symbol] for symbol in symbols if symbol in self.base.types]
+        if self.language.distinct or self.language.numbers:
+            every += [(kind, kind) for kinds in every for kind in kinds]
+        return {(a, b) for kinds in every for i, a in enumerate(kinds) for j, b in enumerate(kinds) if i != j}
+
     def _child(self, node: Node, literal: Literal) -> Node | None:
-        """Return the body with the literal; `node` if it is equivalent to an earlier one; None if it is useless."""
+        """Return the body with the literal; `node` if it is like one before it; None if the literal is of no use."""
         try:
             bindings = extend(node.bindings, literal, self.base, self._relation(literal.symbol), MAX_ROWS)
         except LimitError:
@@ -143,7 +173,7 @@ class Candidates:
         return Node(body, bindings, self._types(node.types, literal), covered)
 
     def _mark(self, body: tuple[Literal, ...], bindings: Bindings) -> int:
-        """Return a key that bodies share if all their extensions are equivalent."""
+        """Return what bodies share that stay alike, whatever is added to both."""
         if not self.bias.directions:
             return hash((self._standing(body), fingerprint(bindings, self.target.arity)))
         head = Literal(self.target, tuple(range(self.target.arity)))
@@ -154,7 +184,7 @@ class Candidates:
         return hash((self._standing(body), zlib.crc32(places.encode()), fingerprint(bindings, len(head.args), tags)))
 
     def _standing(self, body: Sequence[Literal]) -> tuple[int, ...]:
-        """Return which head variables an atom binds and, with directions, the number of literals without an input."""
+        """Return which head variables an atom binds, and, with directions, how many literals wait for an input."""
         arity = self.target.arity
         atoms = (b for b in body if not b.negated and (b.symbol == EQUAL or b.symbol not in BUILT_IN))
         bound = sorted({v for literal in atoms for v in literal.variables if v < arity})
@@ -165,8 +195,9 @@ class Candidates:
         return (*bound, -1 - len(stuck), len(reached))
 
     def _relation(self, symbol: Symbol) -> Relation:
-        found = self._relations.get(symbol)
-        return self.base.relation(symbol) if found is None else found
+        if symbol not in self._relations:
+            self._relations[symbol] = self.base.relation(symbol)
+        return self._relations[symbol]
 
     def _types(self, types: tuple[int, ...], literal: Literal) -> tuple[int, ...]:
         """Return the types of the variables after the literal is added."""
@@ -219,8 +250,8 @@ class Candidates:
         """Return the values of a variable that occur with most positive examples."""
         column = node.bindings.columns[variable]
         assert column is not None
-        is_positive = self.positive[node.bindings.owner]
-        pairs = np.unique(np.column_stack((column[is_positive], node.bindings.owner[is_positive])), axis=0)
+        mine = self.positive[node.bindings.owner]
+        pairs = np.unique(np.column_stack((column[mine], node.bindings.owner[mine])), axis=0)
         values, counts = np.unique(pairs[:, 0], return_counts=True)
         return values[np.argsort(-counts, kind="stable")[:most]]
 
@@ -231,13 +262,13 @@ class Candidates:
 
     def _equations(self, node: Node, variable: int) -> Iterator[Literal]:
         if variable >= self.target.arity and self._categories(node.types[variable]):
-            return  # the entity is written into the atom instead
+            return  # the entity stands in the atom in its place
         extra = self._entity_cost(node.types[variable])
         for value in self._frequent(node, variable, MOST_CONSTANTS).tolist():
             yield Literal(EQUAL, (variable, ~value), extra=extra)
 
     def _entity_cost(self, kind: int) -> int:
-        """Return the cost of naming an entity of this type: a literal counts as about 4 bits."""
+        """Return what it costs to name an entity of this type: a literal is worth about 4 bits."""
         return round(math.log2(len(self.base.domains[kind])) / 4)
 
     def _thresholds(self, node: Node, variable: int) -> Iterator[Literal]:
@@ -249,6 +280,12 @@ class Candidates:
             yield Literal(AT_LEAST, (variable, ~value), extra=1)
 
 
+def _is_determinate(node: Node, child: Node) -> bool:
+    """Return whether the last literal of `child` finds exactly one value for each new variable."""
+    is_new = len(child.types) > len(node.types) and not child.body[-1].negated
+    return is_new and np.array_equal(child.bindings.owner, node.bindings.owner)
+
+
 def _has_new(template: Literal) -> bool:
     return any(a >= NEW for a in template.args)
 
@@ -258,7 +295,7 @@ def _renumbered(template: Literal, num_vars: int) -> Literal:
     if not _has_new(template):
         return template
     args = tuple(a - NEW + num_vars if a >= NEW else a for a in template.args)
-    return Literal(template.symbol, args, template.negated)
+    return Literal(template.symbol, args, template.negated, template.extra)
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -267,9 +304,9 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def fingerprint(bindings: Bindings, arity: int, tags: Sequence[bool] = ()) -> int:
-    """Return a hash of `bindings` that does not depend on the order of rows and of body variables.
+    """Return a number that bindings share if they are the same up to the order of rows and of body variables.
 
-    The first `arity` columns follow from the owner and are left out. `tags`, if given, distinguish columns.
+    The first `arity` columns follow from the owner and are left out. `tags` tell columns apart, if given.
     """
     owner = _mixed(bindings.owner.astype(np.uint64) + np.uint64(1))
     signed = []

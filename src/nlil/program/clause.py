@@ -29,6 +29,8 @@ LESS, AT_MOST, AT_LEAST, MORE = Symbol("<", 2), Symbol("=<", 2), Symbol(">=", 2)
 COMPARISONS = (LESS, AT_MOST, AT_LEAST, MORE)
 BUILT_IN = frozenset({EQUAL, DIFFERENT, *COMPARISONS})
 """Predicates that are evaluated, not looked up."""
+APART = 2
+"""What it costs that a body says something about each argument of the head, and nothing about them together."""
 HEAD_NAMES = ("X", "Y", "U", "V", "W")
 
 
@@ -69,8 +71,17 @@ class Clause:
 
     @property
     def cost(self) -> int:
-        """1 for the head, and the costs of the literals."""
-        return 1 + sum(literal.cost for literal in self.body)
+        """1 for the head, the costs of the literals, and 2 if the body does not join the arguments of the head."""
+        return 1 + sum(literal.cost for literal in self.body) + (0 if self.joins_head() else APART)
+
+    def joins_head(self) -> bool:
+        """Return whether shared variables lead from each variable of the head to each other one."""
+        wanted, reached = {*self.head.variables}, {*self.head.args[:1]}
+        left = [{*literal.variables} for literal in self.body if not literal.negated and literal.symbol != DIFFERENT]
+        while found := next((one for one in left if one & reached), None):
+            left.remove(found)
+            reached |= found
+        return wanted <= reached
 
     @property
     def size(self) -> int:

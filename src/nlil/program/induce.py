@@ -1,18 +1,17 @@
-"""From a task to a program: plain bodies first, then richer languages, invented predicates, and finally noise."""
+"""From a task to a program: plain bodies first, then what costs more to say, invented predicates, and noise last."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Longs, Mask
+from ..data.arrays import Mask
 from ..progress import Stop
 from .candidates import PLAIN, Language
 from .clause import Clause
 from .invention import inventions
+from .noise import least_description
 from .search import INFINITE, MAX_TRIED, MORE_TRIED, Found, Search
 from .task import Program, Task, holds
 
@@ -21,20 +20,20 @@ STAGES = (
     Language(distinct=True, constants=True, numbers=True),
     Language(distinct=True, constants=True, numbers=True, negation=True),
 )
-"""The constructs of bodies, the plainest first."""
-MAX_ROUGH_CANDIDATES = 4_000
-"""Limit of the clauses that a program with errors is chosen from."""
+"""What bodies may have, from the plainest on."""
+NOISY_TRIED = 250
+"""Literals that are evaluated for an invented predicate if the examples are noisy."""
 ROUGH = 0.7
-"""With noise, a program with errors must need at most this share of the description length of a correct one."""
+"""With noise, a program with wrong answers must describe the examples in this share of what a right one needs."""
 
 SHORT_CLAUSE = 5
-"""The search ends with a plain clause of at most this many literals, the head included."""
+"""Literals, the head included, of a plain clause that nothing shorter is looked for."""
 FIRST_EXAMPLES, MORE_EXAMPLES, MAX_ROUNDS = 300, 50, 8
-"""Positive and negative examples in the first sample, misclassified ones added in each round, and the most rounds."""
+"""Positive and negative examples that are looked at first, that are added where a program is wrong, and how often."""
 
 
 class Induction:
-    """The induction of a program for one task. `stop` ends the search early."""
+    """One task on its way to a program. `stop` ends the search early."""
 
     def __init__(self, task: Task, stop: Stop) -> None:
         self.task, self.stop = task, stop
@@ -42,23 +41,27 @@ class Induction:
         self.searches: list[Search] = []
 
     def run(self) -> Program:
-        """Return the smallest program found; with noise, the one with the least description length."""
+        """Return the smallest program that was found; with noise, the one of least description length."""
         task = self.task
         for language in STAGES if task.bias.tests else STAGES[:1]:
             self._search(task, language)
             if self._is_convincing():
                 break
-        if task.bias.invention or (task.bias.invention is None and not self._is_convincing()):
+        is_settled = self._is_convincing() and self._is_plain()
+        if task.bias.invention or (task.bias.invention is None and not is_settled):
             self._invent()
         clauses = self._rough() or (self.best.clauses if self.best is not None else ())
         return judged(task, clauses, self._is_least(), sum(search.num_tried for search in self.searches))
 
     def _search(self, task: Task, language: Language, cost: int = 0, definitions: tuple[Clause, ...] = ()) -> None:
-        """Search once; `definitions`, with this `cost`, are part of every program found."""
+        """Search once; `definitions`, which cost `cost`, belong to every program that is found."""
         most = INFINITE if self.best is None else self.best.cost - cost
         if most <= 2:
             return
         effort = MAX_TRIED if self.best is None and not definitions else MORE_TRIED
+        if any(search.rough is not None for search in self.searches):
+            effort = NOISY_TRIED if definitions else effort
+            task = replace(task, bias=replace(task.bias, recursion=False))  # it must fit all examples
         search = Search(task, language, most, effort, self.stop)
         self.searches.append(search)
         found = search.run()
@@ -68,12 +71,14 @@ class Induction:
             self.best = replace(found, clauses=(*found.clauses, *needed), cost=found.cost + cost)
 
     def _invent(self) -> None:
-        """Try invented predicates."""
-        for invented in inventions(self.task):
-            self._search(invented.added_to(self.task), STAGES[0], invented.cost, invented.clauses)
+        """Try invented predicates; in a recursion of the target only if they are asked for."""
+        recursion = self.task.bias.recursion and self.task.bias.invention is True
+        task = replace(self.task, bias=replace(self.task.bias, recursion=recursion))
+        for invented in inventions(task):
+            self._search(invented.added_to(task), STAGES[0], invented.cost, invented.clauses)
 
     def _is_convincing(self) -> bool:
-        """Return whether the best program is much shorter than the list of examples, or has the form of `_is_one`."""
+        """Return whether the best program says much less than the list of the examples would, or is a single idea."""
         return self.best is not None and (self._is_one() or 2 * self.best.cost <= len(self.task.positives))
 
     def _is_one(self) -> bool:
@@ -91,11 +96,12 @@ class Induction:
         return self.best is not None and self.best.is_least and not any(search.was_cut for search in self.searches)
 
     def _rough(self) -> tuple[Clause, ...]:
-        """Return a program with errors, if its description is much shorter than that of the best correct one."""
+        """Return a program with wrong answers, if it describes the examples much better than the best right one."""
         if self._is_convincing() and self._is_plain():
             return ()
         nodes = [pair for search in self.searches[: len(STAGES)] for pair in search.all_nodes]
-        rough = least_description(self.task, nodes)
+        found = [least_description(self.task, nodes), *(search.rough_recursion() for search in self.searches[:1])]
+        rough = min((one for one in found if one is not None), key=lambda one: one.length, default=None)
         if rough is None or (self.best is not None and rough.length > ROUGH * self.best.cost):
             return ()
         self.best = None
@@ -103,10 +109,9 @@ class Induction:
 
 
 def induce(task: Task, stop: Stop | None = None) -> Program:
-    """Return the smallest program for the task; with noise, the one with the least description length.
+    """Return the smallest program for the task; with noise, the one of least description length.
 
-    If there are many examples, the search starts with a sample and adds examples that its program gets wrong. `stop`
-    ends the search early.
+    Of many examples a sample is looked at first, and then what its program gets wrong. `stop` ends the search early.
     """
     stop = stop or Stop()
     chosen = [_drawn(len(rows)) for rows in (task.positives, task.negatives)]
@@ -125,14 +130,14 @@ def induce(task: Task, stop: Stop | None = None) -> Program:
 
 
 def _drawn(count: int) -> Mask:
-    """Return which examples are in the first sample: the same for every seed."""
+    """Return which examples are looked at first: the same for every seed."""
     mask = np.zeros(count, bool)
     mask[np.random.default_rng(0).permutation(count)[:FIRST_EXAMPLES]] = True
     return mask
 
 
 def judged(task: Task, clauses: tuple[Clause, ...], is_least: bool, num_tried: int) -> Program:
-    """Return the program, judged by what its clauses derive together; `is_least` and `num_tried` as in Program."""
+    """Return the program with what its clauses derive together; `is_least` and `num_tried` are those of Program."""
     adds, before = [], np.zeros(len(task.positives), bool)
     own = [clause for clause in clauses if clause.head.symbol == task.target]
     definitions = [clause for clause in clauses if clause.head.symbol != task.target]
@@ -144,67 +149,3 @@ def judged(task: Task, clauses: tuple[Clause, ...], is_least: bool, num_tried: i
     missed = task.positives[~before]
     rows = [tuple(map(tuple, part.tolist())) for part in (missed, wrong)]
     return Program((*own, *definitions), (*adds, *(0 for _ in definitions)), rows[0], rows[1], is_least, num_tried)
-
-
-# noise: the least description length, literals plus wrong answers -----------------------------------------
-
-
-class Rough(NamedTuple):
-    """A program with wrong answers: its `clauses`, and its `length`: their cost plus the number of wrong answers."""
-
-    clauses: tuple[Clause, ...]
-    length: int
-
-
-def least_description(task: Task, nodes: Sequence[tuple[Clause, Mask]]) -> Rough | None:
-    """Return the program with the least description length found; None if the empty one is shortest.
-
-    `nodes` are clauses with the examples that each covers. A clause is added, removed or exchanged as long as that
-    shortens the description.
-    """
-    num = len(task.positives)
-    gains = [(int(m[:num].sum()) - int(m[num:].sum()) - c.cost, -c.cost, -i) for i, (c, m) in enumerate(nodes)]
-    order = sorted((i for i, gain in enumerate(gains) if gain[0] > 0), key=lambda i: gains[i], reverse=True)
-    order = order[:MAX_ROUGH_CANDIDATES]
-    if not order:
-        return None
-    masks = np.array([nodes[i][1] for i in order])
-    costs = np.array([nodes[i][0].cost for i in order])
-    sign = np.where(np.arange(masks.shape[1]) < num, 1, -1)
-    chosen = _improved(masks, costs, sign, task.bias.max_clauses)
-    if not chosen:
-        return None
-    length = num + _length(masks, costs, sign, chosen)
-    return Rough(tuple(nodes[order[i]][0] for i in chosen), length)
-
-
-def _improved(masks: Mask, costs: Longs, sign: Longs, most: int) -> list[int]:
-    """Add the clause that shortens the description most, until none does; then try to remove or exchange each."""
-    chosen: list[int] = []
-    while True:
-        grown = _added(masks, costs, sign, chosen, most)
-        for one in list(grown):
-            rest = [i for i in grown if i != one]
-            other = _added(masks, costs, sign, rest, most)
-            if _length(masks, costs, sign, other) < _length(masks, costs, sign, grown):
-                grown = other
-        if grown == chosen:
-            return chosen
-        chosen = grown
-
-
-def _added(masks: Mask, costs: Longs, sign: Longs, chosen: list[int], most: int) -> list[int]:
-    """Add clauses greedily, as long as one shortens the description and there are fewer than `most`."""
-    chosen = list(chosen)
-    while len(chosen) < most:
-        gain = (masks & ~masks[chosen].any(axis=0)) @ sign - costs
-        best = int(gain.argmax())
-        if gain[best] <= 0:
-            break
-        chosen.append(best)
-    return chosen
-
-
-def _length(masks: Mask, costs: Longs, sign: Longs, chosen: list[int]) -> int:
-    """Return the cost of the chosen clauses, minus the positive and plus the negative examples that they cover."""
-    return int(costs[chosen].sum()) - int(sign[masks[chosen].any(axis=0)].sum())

@@ -69,7 +69,7 @@ def evaluated_by_prolog(
     defined = {s for source in sources if (s := _defined(source)) is not None}
     symbols = [s for s in (bias.body or sorted(defined)) if s != target]
     with tempfile.TemporaryDirectory() as folder, _Prolog(command, sources, Path(folder)) as prolog:
-        ground = _Ground(prolog, symbols, bias)
+        ground = _Ground(prolog, symbols, bias, {source.term for source in sources if is_ground(source.term)})
         ground.begin(examples, target)
         facts = ground.run()
     note = f"SWI-Prolog found {len(facts):,} background facts over {ground.num_terms:,} terms that the examples reach"
@@ -160,8 +160,8 @@ class _Prolog:
 class _Ground:
     """The terms reached so far, by type, and the facts about them."""
 
-    def __init__(self, prolog: _Prolog, symbols: Sequence[Symbol], bias: Bias) -> None:
-        self._prolog, self._symbols, self._bias = prolog, symbols, bias
+    def __init__(self, prolog: _Prolog, symbols: Sequence[Symbol], bias: Bias, given: set[Term]) -> None:
+        self._prolog, self._symbols, self._bias, self._given = prolog, symbols, bias, given
         self._terms: dict[str, dict[str, Term]] = {}
         self._facts: dict[tuple[Symbol, tuple[str, ...]], tuple[Term, ...]] = {}
         self._asked: set[str] = set()
@@ -235,7 +235,7 @@ class _Ground:
         largest = max((size_of(a) for a, is_input in zip(answer.args, inputs) if is_input), default=0)
         largest = largest or max(map(size_of, answer.args))
         for kind, term in zip(self._types(symbol), answer.args):
-            if size_of(term) <= largest and self._is_in_range(term):
+            if answer in self._given or (size_of(term) <= largest and self._is_in_range(term)):
                 self._terms.setdefault(kind, {}).setdefault(str(term), term)
 
     def _is_in_range(self, term: Term) -> bool:

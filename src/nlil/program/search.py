@@ -1,8 +1,8 @@
 """The search for the smallest program that covers all positive examples and no negative one.
 
 Bodies grow by cost. After each cost, the consistent bodies so far compete in a cheapest cover, alone and together with
-recursive clauses. The search ends when nothing cheaper can follow, or when its effort is spent; effort is the number of
-evaluated literals, so the result does not depend on the machine.
+recursive clauses. It ends where nothing cheaper can follow, or where its effort is spent; effort is counted in literals
+that were evaluated, so that the result does not depend on the machine.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from .bias import Bias
 from .candidates import PLAIN, Candidates, Language, Node
 from .clause import BUILT_IN, EQUAL, Clause, Literal
 from .cover import cheapest_cover
+from .noise import Rough, least_description
 from .recursion import (
     MAX_GOALS,
     Examples,
@@ -38,22 +39,29 @@ from .task import Task, solves
 
 INFINITE = 1 << 30
 MAX_TRIED = 60_000
-"""Limit of the evaluated literals before the search gives up."""
+"""Literals that are evaluated before the search gives up."""
 MORE_TRIED = 4_000
-"""Limit of the literals evaluated to shorten a program, or as many as it took to find it if that is more."""
+"""Literals that are evaluated at most to shorten a program, or as many as it took to find it if that is more."""
+FREE_TRIED, SHORTER = 4_000, 0.8
+"""Literals that are evaluated before the examples count as noisy: no program fits them, but one with wrong answers has
+at most this share of their number in length."""
+NOISY_BEAM, NOISY_LEVELS = 40, 2
+"""With noise, half the bodies of one cost that grow; costs without a shorter description after which a search ends."""
+NOISY_RECURSIVE, NOISY_BASE_TRIED = 15, 1_000
+"""With noise, recursive clauses that are tried, and literals that are evaluated for those that they end with."""
 RECURSION_COST = 2
-"""Additional cost of a recursive program, so that an equally long one without recursion is preferred."""
+"""What a recursive program costs besides its literals, so that of two alike the one without recursion wins."""
 MAX_RECURSIVE, MAX_PAIRS = 150, 400
-"""Limits of the recursive clauses tried alone, and of pairs of them."""
-MAX_BASE_LITERALS, MAX_BASES = 3, 3_000
-"""Limits of the literals of a base case, and of the base cases tried."""
+"""Recursive clauses that are tried alone and in pairs."""
+MAX_BASE_LITERALS, MAX_BASES, LEAST_BASE_TRIED = 3, 3_000, 1_000
+"""Literals of the clauses that a recursion ends with, how many clauses are tried, and literals at least for them."""
 
 
 @dataclass(frozen=True)
 class Found:
     """A program that covers all positive examples and no negative one: its `clauses` and `cost`.
 
-    `is_least` says whether no choice of the clauses found is cheaper.
+    `is_least`: no choice of the clauses that were found is cheaper.
     """
 
     clauses: tuple[Clause, ...]
@@ -63,10 +71,11 @@ class Found:
 
 @dataclass(eq=False)
 class Search:
-    """One search: the examples of a `task`, the language of bodies, and the best program so far.
+    """One search: the examples of a `task`, what bodies may have, and the best program so far.
 
-    `language` has the constructs that bodies may use; a program must cost less than `most`; `max_tried` limits the
-    effort. `stop` ends it early. `num_tried` literals were evaluated; `was_cut` says whether some were skipped.
+    `language` is what bodies may have besides atoms; `most` the cost that a program must stay below; `max_tried` the
+    effort. `stop` ends it early. `num_tried` literals were evaluated; `was_cut`: not all that could have been.
+    `rough` is the best program with wrong answers if the examples are noisy.
     """
 
     task: Task
@@ -77,6 +86,7 @@ class Search:
     best: Found | None = None
     num_tried: int = 0
     was_cut: bool = False
+    rough: Rough | None = None
 
     def __post_init__(self) -> None:
         self.queries = np.concatenate((self.task.positives, self.task.negatives))
@@ -87,33 +97,68 @@ class Search:
         self.consistent: list[tuple[Clause, int]] = []
         self.all_nodes: list[tuple[Clause, Mask]] = []
         self.recursive: dict[int, tuple[Clause, Node]] = {}
+        self.noisy_recursive: list[tuple[int, Clause, Node]] = []
+        self._tried_recursive = (0, 0)
 
     def run(self) -> Found | None:
         """Search, and return the best program."""
         task = self.task
         candidates = self._candidates(self.queries, self.positive, task.bias)
         examples = Examples(self.queries, self.num_positive, task.base.num_entities)
-        root = candidates.root()
-        levels: dict[int, list[Node]] = {0: [root]}
-        allowance = self.max_tried
+        levels: dict[int, list[Node]] = {0: [candidates.root()]}
+        allowance, free, idle, has_ended = self.max_tried, FREE_TRIED, 0, False
         for cost in range(self._most_cost() + 1):
-            for node in levels.pop(cost, []):
+            for node in self._worth_growing(levels.pop(cost, [])):
                 if candidates.num_tried > allowance or self.stop():
-                    self.was_cut = True
+                    has_ended = True
                     break
                 self._recurse(node, examples)
                 for child in candidates.grow(node):
                     if self._keep(child):
                         levels.setdefault(child.cost, []).append(child)
             had = self.best is not None
-            self._solve(cost + 1)
             self.num_tried = candidates.num_tried
+            self._solve()
             if self.best is not None and not had:
                 allowance = min(self.max_tried, max(2 * candidates.num_tried, candidates.num_tried + MORE_TRIED))
-            if self.was_cut or not levels or (self.best is not None and cost + 3 > self.best.cost):
+            if self.best is None and (self.rough is not None or candidates.num_tried > free):
+                free, idle = 2 * candidates.num_tried, 0 if self._roughed() else idle + 1
+            is_done = self.rough is not None and idle >= NOISY_LEVELS
+            if has_ended or is_done or not levels or cost + 3 > self._limit():
                 break
-        self.was_cut |= candidates.was_cut
+        self.was_cut |= candidates.was_cut or has_ended
         return self.best
+
+    def _roughed(self) -> bool:
+        """Look for a shorter program with wrong answers; return whether there is one."""
+        before = self.rough.length if self.rough is not None else int(SHORTER * self.num_positive) + 1
+        found = least_description(self.task, self.all_nodes)
+        if found is None or found.length >= before:
+            return False
+        self.rough = found
+        return True
+
+    def _worth_growing(self, nodes: Sequence[Node]) -> Sequence[Node]:
+        """Return all `nodes`; with noise, those that tell positive examples from negative ones best.
+
+        Half of them do that for all examples, half for those that the best program so far does not derive.
+        """
+        if self.rough is None or len(nodes) <= 2 * NOISY_BEAM:
+            return nodes
+        self.was_cut = True
+        covered = np.array([node.covered for node in nodes], np.float32)
+        kept: set[int] = set()
+        for open_ in (np.ones(len(self.queries), bool), ~self.rough.covered):
+            weights = [
+                np.where(one, 1 / max(1, one.sum()), 0) for one in (self.positive & open_, ~self.positive & open_)
+            ]
+            shares = (covered @ (weights[0] - weights[1]).astype(np.float32)).round(6)
+            kept.update(np.argsort(-shares, kind="stable")[:NOISY_BEAM].tolist())
+        return [nodes[i] for i in sorted(kept)]
+
+    def _limit(self) -> int:
+        """Return the cost that a program must stay below to be of interest."""
+        return self.most if self.best is None else min(self.most, self.best.cost)
 
     def _most_cost(self) -> int:
         return 2 * self.task.bias.max_body
@@ -123,7 +168,7 @@ class Search:
         return Candidates(task.base, task.target, queries, positive, task.symbols, bias, self.language)
 
     def _keep(self, node: Node) -> bool:
-        """Record a body that is consistent; return whether its extensions are of interest."""
+        """Note a body that is consistent; return whether its extensions are of interest."""
         clause = Clause(self.head, node.body)
         allowed = self._allowed(clause)
         if allowed is not None:
@@ -133,12 +178,12 @@ class Search:
         if allowed is None:
             return True  # an input may still be bound
         covered = node.covered[: self.num_positive]
-        if covered.sum() > 1 or not any(b.symbol == EQUAL for b in clause.body):  # not if it only names one example
+        if covered.sum() > 1 or not any(b.symbol == EQUAL for b in clause.body):  # a single example is no idea
             self.consistent.append((allowed, _bits(covered)))
         return False
 
     def _allowed(self, clause: Clause) -> Clause | None:
-        """Return the clause in an executable order; None if the bias forbids it or a head variable is free."""
+        """Return the clause in an order that runs; None if the bias forbids it or a head variable is free."""
         atoms = (b for b in clause.body if not b.negated and (b.symbol == EQUAL or b.symbol not in BUILT_IN))
         used = {v for literal in atoms for v in literal.variables}
         if not used.issuperset(clause.head.args):
@@ -148,9 +193,9 @@ class Search:
     # recursion --------------------------------------------------------------------------------------
 
     def _recurse(self, node: Node, examples: Examples) -> None:
-        """Record the recursive clauses of a body, unless a negative example leads to a positive one."""
+        """Note the recursive clauses that a body gives, unless a negative example leads to a positive one."""
         bias, task = self.task.bias, self.task
-        if not bias.recursion or len(node.body) >= bias.max_body:
+        if not bias.recursion or len(node.body) >= bias.max_body or self.rough is not None:
             return
         for literal in recursive_literals(task.target, node.types, task.base.types[task.target]):
             clause = self._allowed(Clause(self.head, (*node.body, literal)))
@@ -158,26 +203,37 @@ class Search:
                 continue
             owner, keys, labels = examples.steps(node, literal)
             positive = owner < self.num_positive
-            if (labels[~positive] > 0).any() or not (labels[positive] >= 0).any():
+            leads = len(np.unique(owner[positive & (labels > 0)]))
+            misleads = len(np.unique(owner[~positive & (labels > 0)]))
+            if leads > misleads:
+                self.noisy_recursive.append((misleads - leads + clause.cost, clause, node))
+            if misleads or not (labels[positive] >= 0).any():
                 continue
             mark = mark_of(owner, [keys])
             if mark not in self.recursive:
                 self.recursive[mark] = (clause, node)
 
-    def _solve(self, body_cost: int) -> None:
-        """Improve the best program with the clauses so far, whose bodies cost up to `body_cost`."""
-        most = self.most if self.best is None else min(self.most, self.best.cost)
+    def _solve(self) -> None:
+        """Improve the best program with the clauses so far."""
+        most = self._limit()
         costs, masks = [c.cost for c, _ in self.consistent], [m for _, m in self.consistent]
         cover = cheapest_cover(costs, masks, self.all_positive, most, self.task.bias.max_clauses)
         if cover is not None:
             clauses = tuple(self.consistent[i][0] for i in cover.chosen)
             self.best = Found(clauses, cover.cost, cover.is_least)
             most = cover.cost
-        if self.recursive and self.task.bias.max_clauses > 1:
+        tried = (len(self.recursive), self._base_effort())
+        is_open = self.rough is None and self.task.bias.max_clauses > 1
+        if self.recursive and is_open and tried != self._tried_recursive:
+            self._tried_recursive = tried
             self._solve_recursive(most)
 
+    def _base_effort(self) -> int:
+        """Return how many literals are evaluated for clauses that a recursion ends with: as many as for all others."""
+        return min(max(LEAST_BASE_TRIED, self.num_tried), MAX_TRIED // 4)
+
     def _solve_recursive(self, most: int) -> None:
-        """Try recursive clauses, alone and in pairs, with all base cases."""
+        """Try recursive clauses, alone and in pairs, with every clause that they may end with."""
         steps, goals = self._followed(most)
         if not steps:
             return
@@ -233,8 +289,34 @@ class Search:
         positive[: self.num_positive] = 1
         return bool(consequences(positive, [steps])[self.num_positive : len(self.queries)].any())
 
-    def _bases(self, goals: Goals, most: int) -> tuple[list[Clause], list[Mask]]:
-        """Return clauses without recursion, and which goals each covers; none covers a negative example."""
+    def rough_recursion(self) -> Rough | None:
+        """Return the recursive program of least description length that was found; None if there is none.
+
+        One recursive clause, which leads more positive examples to positive ones than negative ones.
+        """
+        base, goals = self.task.base, Goals(self.queries, self.task.base.num_entities)
+        some = sorted(self.noisy_recursive, key=lambda found: found[0])[:NOISY_RECURSIVE]
+        followers = [Follower(clause, base, goals, node) for _, clause, node in some]
+        try:
+            follow_all(followers)
+        except LimitError:
+            return None
+        bases, holds = self._bases(goals, INFINITE, NOISY_BASE_TRIED)
+        if not bases:
+            return None
+        covers, best = packed(holds), None
+        for one in followers:
+            found = unpacked(consequences(covers, [one.steps]), len(bases))[:, : len(self.queries)]
+            rough = least_description(self.task, list(zip(bases, found)), one.clause.cost + RECURSION_COST)
+            if rough is not None and (best is None or rough.length < best.length):
+                best = Rough((*rough.clauses, one.clause), rough.length, rough.covered)
+        return best
+
+    def _bases(self, goals: Goals, most: int, noisy_effort: int = 0) -> tuple[list[Clause], list[Mask]]:
+        """Return clauses without recursion, and which goals each covers.
+
+        None covers a negative example, unless there is a `noisy_effort`: literals that are evaluated with noise.
+        """
         rows = goals.rows
         negative = np.zeros(len(rows), bool)
         negative[self.num_positive : len(self.queries)] = True
@@ -248,12 +330,13 @@ class Search:
             for node in level:
                 for child in candidates.grow(node):
                     clause = self._allowed(Clause(self.head, child.body))
-                    if clause is not None and clause.cost + 2 < most and not child.covered[negative].any():
+                    is_right = noisy_effort > 0 or not child.covered[negative].any()
+                    if clause is not None and clause.cost + 2 < most and is_right:
                         bases.append(clause)
                         holds.append(child.covered)
                     if child.cost + 4 < most:
                         following.append(child)
-                if len(bases) >= MAX_BASES or candidates.num_tried > MAX_TRIED // 4:
+                if len(bases) >= MAX_BASES or candidates.num_tried > (noisy_effort or self._base_effort()):
                     self.was_cut = True
                     return bases, holds
             level = following

@@ -15,7 +15,7 @@ from nlil.logic.tokens import Fault
         ("X-1", "X - 1"),
         ("[1,2|T]", "[1, 2|T]"),
         ("[]", "[]"),
-        ("a:-b,c", "a :- b, c"),
+        ("a:-b,c", "a :- (b, c)"),
         ("h :- \\+ p(X), Y is X mod 2 ; s", None),
         ("'A b'(\"it's\")", "'A b'('it\\'s')"),
         ("0.3::edge(a,b)", "0.3 :: edge(a, b)"),

@@ -147,6 +147,20 @@ def test_types_keep_names_apart(tmp_path: Path) -> None:
     assert program.texts(task) == ["f(X) :- at(X, X)."]
 
 
+def test_rules_of_a_bias_file(tmp_path: Path) -> None:
+    """As the game tasks of Popper have them: a predicate for every constant."""
+    bk = "does(s1, press). does(s2, noop). does(s3, press). does(s4, noop). c_press(press). c_noop(noop)."
+    exs = examples("on", [("s1",), ("s3",)], [("s2",), ("s4",)])
+    bias = """max_vars(2).max_body(2).head_pred(on,1).body_pred(does,2). type(on,(ex,)). type(does,(ex,action)).
+        constant(c_press, action). constant(c_noop, action).
+        body_pred(P,1) :- constant(P, _).
+        type(P,(T,)) :- constant(P, T)."""
+    task, program = solve(folder(tmp_path, bk, exs, bias))
+    assert program.texts(task) == ["on(X) :- does(X, Z1), c_press(Z1)."]
+    with pytest.raises(DataError, match=r"bias.pl:5: expected a rule whose conditions"):
+        read_folder(folder(tmp_path, bk, exs, bias + "\n body_pred(P,1) :- colour(P)."))
+
+
 def test_directions_order_the_body(tmp_path: Path) -> None:
     bias = "head_pred(even, 1). body_pred(succ, 2). body_pred(zero, 1). max_vars(3). max_body(3). enable_recursion.\n"
     ways = "direction(even, (in,)). direction(succ, (out, in)). direction(zero, (in,))."

@@ -96,3 +96,19 @@ def test_lists_become_entities(tmp_path: Path) -> None:
         "f(X) :- head(X, Z1), is_b(Z1).",
         "f(X) :- tail(X, Z1), f(Z1).",
     ]
+
+
+@needs_prolog
+def test_facts_with_pairs_are_reached(tmp_path: Path) -> None:
+    """A place (3, 4) is larger than the example it belongs to, but a fact gives it."""
+    near = [(1, 1, 1, 2), (3, 4, 4, 4), (7, 7, 8, 8), (2, 5, 1, 4)]
+    far = [(1, 1, 4, 2), (3, 4, 6, 4), (7, 7, 2, 8), (2, 5, 1, 8)]
+    bk = "".join(f"king({i}, ({a}, {b})). rook({i}, ({c}, {d})).\n" for i, (a, b, c, d) in enumerate([*near, *far]))
+    bk += "distance((A, B), (C, D), E) :- E is max(abs(A - C), abs(B - D)).\none(1)."
+    bias = """head_pred(f,1).body_pred(king,2).body_pred(rook,2).body_pred(distance,3).body_pred(one,1).
+        type(f,(ex,)).type(king,(ex,place)).type(rook,(ex,place)).type(distance,(place,place,int)).type(one,(int,)).
+        direction(f,(in,)).direction(king,(in,out)).direction(rook,(in,out)).direction(distance,(in,in,out)).
+        direction(one,(in,))."""
+    exs = "".join(f"{'pos' if i < 4 else 'neg'}(f({i})). " for i in range(8))
+    task = read_folder(folder(tmp_path, bk, exs, bias))
+    assert induce(task).texts(task) == ["f(X) :- king(X, Z1), rook(X, Z2), distance(Z1, Z2, Z3), one(Z3)."]
