@@ -39,7 +39,7 @@ PLAIN_WIDTH = 160
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 Source = Annotated[str, typer.Argument(metavar="DATA", help="A built-in or catalogue name, or a path.")]
-OtherData = Annotated[str | None, typer.Option(metavar="DATA", help="Apply the rules to this data.")]
+OtherData = Annotated[str | None, typer.Option("--data", metavar="DATA", help="Apply the rules to this data.")]
 
 
 @dataclass(frozen=True)
@@ -210,14 +210,18 @@ def _common(kind: Any, default: Any, *names: str, **about: Any) -> tuple[Any, An
 
 COMMON: dict[str, tuple[Any, Any]] = {
     "as_json": _common(bool, False, "--json", help="Write one JSON document to stdout."),
-    "seed": _common(int | None, None, min=0, help="Seed of all randomness."),
-    "device": _common(str | None, None, metavar="NAME", help="auto, cpu or cuda."),
-    "threads": _common(int | None, None, min=0, help="CPU threads; 0: all cores."),
-    "memory": _common(str | None, None, metavar="SIZE", help="Memory budget, e.g. 2GiB."),
+    "seed": _common(int | None, None, "--seed", min=0, help="Seed of all randomness."),
+    "device": _common(str | None, None, "--device", metavar="NAME", help="auto, cpu or cuda."),
+    "threads": _common(int | None, None, "--threads", min=0, help="CPU threads; 0: all cores."),
+    "memory": _common(str | None, None, "--memory", metavar="SIZE", help="Memory budget, e.g. 2GiB."),
     "columns": _common(
-        str | None, None, metavar="ROLE=COLUMN,...", help="Columns of a table: subject=source,predicate=type,object=3."
+        str | None,
+        None,
+        "--columns",
+        metavar="ROLE=COLUMN,...",
+        help="Columns of a table: subject=source,predicate=type,object=3.",
     ),
-    "encoding": _common(str | None, None, metavar="NAME", help="Encoding of text files, e.g. latin-1."),
+    "encoding": _common(str | None, None, "--encoding", metavar="NAME", help="Encoding of text files, e.g. latin-1."),
     "quiet": _common(bool, False, "--quiet", help="No progress, no notes."),
     "debug": _common(bool, False, "--debug", help="Show the traceback of an error."),
 }
@@ -307,7 +311,8 @@ def _parameter(parameter: inspect.Parameter, described: str) -> inspect.Paramete
         line = re.search(rf"^    {parameter.name}(?: \((.+?)\))?: (.+(?:\n {{8}}.+)*)", described, re.M)
         mark, text = line.groups(default="") if line else ("", "")
         flag, _, metavar = mark.rpartition(" ")
-        flags = [flag] if flag else [f"--{parameter.name.replace('_', '-')}"] if kind is bool else []
+        # Named in any case: without it, typer 0.27 makes the flag of an option from its metavar.
+        flags = [flag or f"--{parameter.name.replace('_', '-')}"] if is_option else []
         bounds = vars(about[0]) if about else {}
         make = typer.Option if is_option else typer.Argument
         about = [make(*flags, metavar=metavar or None, help=" ".join(text.split()), **bounds)]

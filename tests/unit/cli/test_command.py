@@ -7,9 +7,10 @@ import inspect
 import os
 import subprocess
 import sys
-from typing import Annotated
+from typing import Annotated, get_args
 
 import pytest
+from typer.models import OptionInfo
 
 import nlil
 from commandline import Nlil
@@ -190,3 +191,12 @@ def test_every_option_has_help() -> None:
     for name in COMMANDS:
         parameters = inspect.signature(command(own_command(name))).parameters.values()
         assert all(p.annotation.__metadata__[0].help for p in parameters), name
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_option_names_its_flag(name: str) -> None:
+    """typer 0.27 makes the flag of an option from its metavar if it has no other."""
+    parameters = inspect.signature(command(own_command(name))).parameters.values()
+    options = [info for p in parameters for info in get_args(p.annotation) if isinstance(info, OptionInfo)]
+    assert options
+    assert [option.help for option in options if not option.param_decls] == []
