@@ -199,4 +199,5 @@ def test_every_option_names_its_flag(name: str) -> None:
     parameters = inspect.signature(command(own_command(name))).parameters.values()
     options = [info for p in parameters for info in get_args(p.annotation) if isinstance(info, OptionInfo)]
     assert options
-    assert [option.help for option in options if not option.param_decls] == []
+    # Inside Annotated, typer keeps the first flag where a default would be.
+    assert [option.help for option in options if not str(option.default).startswith("-")] == []
