@@ -35,7 +35,8 @@ def rules(
     target: str | None = None,
     top: Annotated[int | None, Bounds(0)] = None,
     format: Annotated[
-        str, typer.Option(metavar="NAME", help=f"{', '.join(FORMATS)}. text is for reading, prolog is exact.")
+        str,
+        typer.Option("--format", metavar="NAME", help=f"{', '.join(FORMATS)}. text is for reading, prolog is exact."),
     ] = "text",
     facts: Annotated[Path | None, Written()] = None,
     data: str | None = None,

@@ -43,10 +43,12 @@ def theory(
     size: Annotated[int | None, Bounds(1)] = None,
     keep: Annotated[
         float | None,
-        typer.Option(metavar="SHARE", min=0, max=1, help="Use the fewest rules that keep this share of the score."),
+        typer.Option(
+            "--keep", metavar="SHARE", min=0, max=1, help="Use the fewest rules that keep this share of the score."
+        ),
     ] = None,
     family: Annotated[int | None, Bounds(1)] = None,
-    format: Annotated[str, typer.Option(metavar="NAME", help=f"{', '.join(FORMATS)}.")] = "text",
+    format: Annotated[str, typer.Option("--format", metavar="NAME", help=f"{', '.join(FORMATS)}.")] = "text",
     leave_out: bool = False,
 ) -> None:
     """Show the theory of a predicate: a small set of rules that does nearly the work of all rules of the run.
