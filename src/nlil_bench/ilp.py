@@ -25,7 +25,8 @@ from .ilp_tasks import CLASSIC, INVENTED, NOISE_SCALE, NOISY, OTHERS, World, dra
 from .registry import Bench, Request
 from .results import Entries, Entry, Job, job_key, machine
 
-SEEDS = (0, 1, 2, 3, 4)
+SEEDS = (10, 11, 12, 13, 14)
+"""The search was developed on seeds 0 to 4."""
 NOISES = (10, 20)
 """Percent of the labels that are wrong."""
 NAMES = (*CLASSIC, *OTHERS, *(f"list-{name}" for name in LISTS), *(f"{n}-noise-{p}" for n in NOISY for p in NOISES))

@@ -28,7 +28,8 @@ class Metrics:
     `values` holds the figures that have queries: mrr and hits@k for binary targets, r@k for classes (r@k_related: of
     objects with a relation, r@k_unrelated: without); precision, recall and f1 for other unary targets;
     fixpoint_precision, fixpoint_recall and fixpoint_f1 for recursive targets: the same of what the confident rules
-    derive when no target fact is given; auc and accuracy where the split has negatives. `per_predicate` has those of
+    derive when no target fact is given, fixpoint_accuracy where the split has negatives; auc and accuracy, of rules
+    that are applied once, where the split has negatives. `per_predicate` has those of
     each target by name. `num_queries` were ranked with `num_rules` in `seconds`, with at most `peak_memory_mb`; `notes`
     are for the user.
     """
