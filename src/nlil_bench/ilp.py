@@ -131,7 +131,7 @@ def key(entry: Entry, job: Job) -> str:
 
 
 def table(entries: Entries) -> str:
-    """A row for each task: seeds solved, and the program of the first seed."""
+    """A row for each task: seeds solved, and the program of the first one."""
     kept = measured(entries)
     ordered = sorted(kept.values(), key=lambda entry: NAMES.index(entry["task"]))
     rows = [
@@ -148,7 +148,7 @@ def table(entries: Entries) -> str:
         return markdown((), ())
     where = machine_text(ordered[0]["machine"])
     source = f"{source_text('nlil bench ilp', kept)} CPU seconds of the slowest seed, {where}."
-    return markdown(("group", "task", "solved", "s", "program of seed 0"), rows, (2, 3), source)
+    return markdown(("group", "task", "solved", "s", f"program of seed {SEEDS[0]}"), rows, (2, 3), source)
 
 
 BENCH = Bench(measure, {"ilp": table}, NAMES, ("grandparent", "even"), frozenset({"data"}), names=names, key=key)
