@@ -91,6 +91,21 @@ def test_negation_last(tmp_path: Path) -> None:
     assert program.texts(task) == ["flies(X) :- bird(X), \\+ penguin(X)."]
 
 
+def test_values_that_nothing_looks_at_are_not_collected(tmp_path: Path) -> None:
+    """Four literals deep: every piece has one value of each of four kinds, and no predicate relates two of them."""
+    kinds = ("colour", "size", "shape", "place")
+    bk = "".join(f"{k}(p{i}, {k}{i >> j & 1}).\n" for i in range(16) for j, k in enumerate(kinds))
+    bk += "".join(f"is_{k}{v}({k}{v}).\n" for k in kinds for v in (0, 1))
+    bias = "head_pred(f, 1). type(f, (piece,)). max_body(6). max_vars(6).\n"
+    bias += "".join(f"body_pred({k}, 2). type({k}, (piece, {k})).\n" for k in kinds)
+    bias += "".join(f"body_pred(is_{k}{v}, 1). type(is_{k}{v}, ({k},)).\n" for k in kinds for v in (0, 1))
+    exs = examples("f", [(f"p{i}",) for i in range(16) if i & 3 == 3], [(f"p{i}",) for i in range(16) if i & 3 != 3])
+    task, program = solve(folder(tmp_path, bk, exs, bias))
+    assert program.is_solved
+    assert [clause.size for clause in program.clauses] == [5]
+    assert program.num_tried < 500
+
+
 def test_three_arguments(tmp_path: Path) -> None:
     bk = "move(a, b, t1). move(b, c, t2). move(c, a, t3). next(t1, t2). next(t2, t3)."
     exs = examples("then", [("a", "c", "t2"), ("b", "a", "t3")], [("a", "c", "t1"), ("c", "a", "t3"), ("a", "a", "t2")])
