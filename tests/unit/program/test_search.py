@@ -100,7 +100,7 @@ def test_values_that_nothing_looks_at_are_not_collected(tmp_path: Path) -> None:
     bias += "".join(f"body_pred({k}, 2). type({k}, (piece, {k})).\n" for k in kinds)
     bias += "".join(f"body_pred(is_{k}{v}, 1). type(is_{k}{v}, ({k},)).\n" for k in kinds for v in (0, 1))
     exs = examples("f", [(f"p{i}",) for i in range(16) if i & 3 == 3], [(f"p{i}",) for i in range(16) if i & 3 != 3])
-    task, program = solve(folder(tmp_path, bk, exs, bias))
+    _, program = solve(folder(tmp_path, bk, exs, bias))
     assert program.is_solved
     assert [clause.size for clause in program.clauses] == [5]
     assert program.num_tried < 500
