@@ -215,3 +215,19 @@ def test_background_clauses(tmp_path: Path) -> None:
     task, program = solve(folder(tmp_path, bk, GRANDPARENT["exs"], bias))
     assert program.texts(task) == ["gp(X, Y) :- parent(X, Z1), parent(Z1, Y)."]
     assert any("background clauses" in note for note in task.notes)
+
+
+def test_a_rest_that_only_the_recursion_uses(tmp_path: Path) -> None:
+    """tail finds one value, and no literal but the recursive one looks at it."""
+    bk = "even(2). even(4). odd(1). odd(3)."
+    good = [("[]",), ("[2]",), ("[4, 2]",), ("[2, 2, 4]",), ("[4, 4, 4, 2]",), ("[4]",), ("[4, 2, 4]",)]
+    bad = [("[1]",), ("[2, 3]",), ("[3, 2]",), ("[2, 4, 1]",), ("[2, 1, 2]",), ("[4, 2, 3, 2]",), ("[2, 2, 1]",)]
+    bias = """enable_recursion. max_vars(5). max_body(4). head_pred(f,1). type(f,(list,)). direction(f,(in,)).
+        body_pred(head,2). type(head,(list,item)). direction(head,(in,out)).
+        body_pred(tail,2). type(tail,(list,list)). direction(tail,(in,out)).
+        body_pred(empty,1). type(empty,(list,)). direction(empty,(in,)).
+        body_pred(even,1). type(even,(item,)). direction(even,(in,)).
+        body_pred(odd,1). type(odd,(item,)). direction(odd,(in,))."""
+    task, program = solve(folder(tmp_path, bk, examples("f", good, bad), bias))
+    assert program.is_solved
+    assert set(program.texts(task)) == {"f(X) :- empty(X).", "f(X) :- head(X, Z1), tail(X, Z2), even(Z1), f(Z2)."}
