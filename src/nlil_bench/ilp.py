@@ -25,10 +25,21 @@ from .ilp_tasks import CLASSIC, INVENTED, NOISE_SCALE, NOISY, OTHERS, World, dra
 from .registry import Bench, Request
 from .results import Entries, Entry, Job, job_key, machine
 
-SEEDS = (0, 1, 2, 3, 4)
+SEEDS = (10, 11, 12, 13, 14)
+"""The search was developed on seeds 0 to 4."""
 NOISES = (10, 20)
 """Percent of the labels that are wrong."""
-NAMES = (*CLASSIC, *OTHERS, *(f"list-{name}" for name in LISTS), *(f"{n}-noise-{p}" for n in NOISY for p in NOISES))
+STORIES, LEAST_ACCURACY = "stories", 0.95
+"""Relations composed over stories; solved if the answer is right for so many of the longest ones."""
+NAMES = (
+    *CLASSIC,
+    *OTHERS,
+    *(f"list-{name}" for name in LISTS),
+    *(f"{n}-noise-{p}" for n in NOISY for p in NOISES),
+    STORIES,
+)
+SHOWN_CLAUSES = 4
+"""Clauses of a program in the table."""
 GROUPS = {"classic": CLASSIC, "trains, scenes, invention": OTHERS}
 
 
@@ -59,6 +70,8 @@ def group_of(task: str) -> str:
     """The group of tasks that a `task` is counted in."""
     if task.startswith("list-"):
         return "lists"
+    if task == STORIES:
+        return "composition"
     if "-noise-" in task:
         return f"{task.rpartition('-')[2]} % wrong labels"
     return next(group for group, tasks in GROUPS.items() if task in tasks)
@@ -69,6 +82,8 @@ def solved(task: str, seed: int) -> dict[str, Any]:
     from nlil.program.induce import induce
     from nlil.program.reading import read_folder
 
+    if task == STORIES:
+        return _stories(seed)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / task
         check = _list_task(task, seed, folder) if task.startswith("list-") else _world_task(task, seed, folder)
@@ -85,6 +100,20 @@ def solved(task: str, seed: int) -> dict[str, Any]:
     return {"seed": seed, "solved": right, "clauses": texts, "fits": program.is_solved, "seconds": seconds}
 
 
+def _stories(seed: int) -> dict[str, Any]:
+    """Learn from short stories and answer long ones; `accuracy` by number of relations."""
+    from nlil.program.clause import clause_text
+
+    from .ilp_stories import TESTED, measured_stories
+
+    begin = time.process_time()
+    clauses, shares = measured_stories(seed)
+    right = shares[str(TESTED[-1])] >= LEAST_ACCURACY
+    texts = [clause_text(clause, ()) for clause in clauses]
+    seconds = time.process_time() - begin
+    return {"seed": seed, "solved": right, "clauses": texts, "accuracy": shares, "seconds": seconds}
+
+
 def _list_task(task: str, seed: int, folder: Path) -> Any:
     true, false = write_folder(task.removeprefix("list-"), seed, folder)
     return lambda texts: is_right(texts, true, false)
@@ -95,6 +124,8 @@ def _world_task(task: str, seed: int, folder: Path) -> Any:
     name, _, percent = task.partition("-noise-")
     make, rng = {**CLASSIC, **OTHERS}[name], random.Random(f"{task} {seed}")
     small = make(rng, NOISE_SCALE if percent else 1)
+    while not small.true or not small.false:  # no node has a red neighbour
+        small = make(rng, NOISE_SCALE if percent else 1)
     examples = drawn(small, rng)
     if percent:
         examples = with_noise(*examples, int(percent) / 100, rng)
@@ -130,7 +161,7 @@ def key(entry: Entry, job: Job) -> str:
 
 
 def table(entries: Entries) -> str:
-    """A row for each task: seeds solved, and the program of the first seed."""
+    """A row for each task: seeds solved, and the program of the first one."""
     kept = measured(entries)
     ordered = sorted(kept.values(), key=lambda entry: NAMES.index(entry["task"]))
     rows = [
@@ -139,7 +170,7 @@ def table(entries: Entries) -> str:
             entry["task"],
             f"{entry['solved']} of {len(entry['seeds'])}",
             f"{entry['seconds']:.1f}",
-            "<br>".join(f"`{clause}`" for clause in entry["seeds"][0]["clauses"]),
+            _shown(entry["seeds"][0]["clauses"]),
         )
         for entry in ordered
     ]
@@ -147,7 +178,13 @@ def table(entries: Entries) -> str:
         return markdown((), ())
     where = machine_text(ordered[0]["machine"])
     source = f"{source_text('nlil bench ilp', kept)} CPU seconds of the slowest seed, {where}."
-    return markdown(("group", "task", "solved", "s", "program of seed 0"), rows, (2, 3), source)
+    return markdown(("group", "task", "solved", "s", f"program of seed {SEEDS[0]}"), rows, (2, 3), source)
+
+
+def _shown(clauses: Sequence[str]) -> str:
+    more = len(clauses) - SHOWN_CLAUSES
+    lines = [f"`{clause}`" for clause in clauses[:SHOWN_CLAUSES]]
+    return "<br>".join([*lines, f"and {more} more"] if more > 0 else lines)
 
 
 BENCH = Bench(measure, {"ilp": table}, NAMES, ("grandparent", "even"), frozenset({"data"}), names=names, key=key)

@@ -378,7 +378,7 @@ OTHERS: Mapping[str, Make] = {
 """Trains, scenes, and kinship with an invented predicate."""
 INVENTED = ("kinship-invention",)
 """Tasks that are run with --invent, and solved only by a program with an invented predicate."""
-NOISY = ("uncle", "adjacent-to-red", "trains", "father")
+NOISY = ("uncle", "adjacent-to-red", "trains", "father", "less-than")
 """Tasks with wrong labels."""
 NOISE_SCALE = 3
 """Worlds with wrong labels are larger: five examples with one wrong label say nothing."""

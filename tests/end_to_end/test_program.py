@@ -97,3 +97,13 @@ def test_a_program_that_no_run_can_hold(nlil_command: Nlil, tmp_path: Path) -> N
     assert nlil_command("program", data, "--json").json["clauses"] == ["at(X, Y) :- move(_, X, Y)."]
     assert "bk.pl:1: expected a fact" in nlil_command("program", data, "--out", tmp_path / "run", "--quiet").complaint
     assert not (tmp_path / "run").exists()
+
+
+def test_evaluate_judges_the_fixpoint(nlil_command: Nlil, tmp_path: Path) -> None:
+    """Rules that are applied once reach no test example of a recursive program; their fixpoint is right about all."""
+    tests = examples("even", [(14,), (16,), (18,)], [(13,), (15,), (19,)])
+    data, run = folder(tmp_path / "even", numbers(20), EVEN, test=tests), tmp_path / "run"
+    assert nlil_command("learn", data, "--out", run, "--quiet").code == 0
+    figures = nlil_command("evaluate", run, "--json").json
+    assert figures["num_queries"] == 3
+    assert figures["fixpoint_recall"] == figures["fixpoint_accuracy"] == 1.0

@@ -22,6 +22,8 @@ from ..errors import ConfigError, DataError
 from .limits import ExpandedStream, refuse_long_line
 from .locks import is_at, take
 
+TEST_EXAMPLES = ("test.pl", "test_exs.pl", "exs_test.pl")
+"""Files beside bk.pl and exs.pl with examples to measure a program on."""
 UTF8 = "utf-8"
 UTF8_BOM = b"\xef\xbb\xbf"
 BLOCK_BYTES = 1 << 23

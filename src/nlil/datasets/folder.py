@@ -3,7 +3,7 @@
     folder/  train.* [facts.*] [valid.*] [test.*] [train|valid|test_negatives.*] [labels.tsv] [relation_labels.tsv]
     folder/  one facts file, or several tables with headers, such as the nodes and relationships of Neo4j
     folder/  [data/] train-00000-of-00002.parquet ...                parts of a split, as Hugging Face writes them
-    folder/  bk.pl [exs.pl]                  read from these two only
+    folder/  bk.pl [exs.pl] [test.pl]        read from these only
     folder/  *_sceneGraphs.json[.gz]         scene graphs in the common form; wins over other files beside it
     folder/  scene_graphs.json | relationships.json                                          Visual Genome
     folder/  annotations_train.json [annotations_test.json] objects.json predicates.json     VRD
@@ -27,7 +27,7 @@ from ..data.columns import Given, parse_columns
 from ..data.dataset import DataOptions, Dataset, make_dataset
 from ..data.delimited import names_columns, read_delimited, read_labels
 from ..data.facts import Splits
-from ..data.files import UTF8, ending, present, stem, unreadable
+from ..data.files import TEST_EXAMPLES, UTF8, ending, present, stem, unreadable
 from ..data.graphml import read_graphml
 from ..data.json_lines import read_json_lines
 from ..data.numbers import ENDINGS, FILE_STEM, read_numbers, with_numbers
@@ -257,7 +257,7 @@ def _labels(folder: Path | None, name: str, encoding: str) -> dict[str, str]:
 
 
 def _read_ilp(folder: Path, name: str, background: Path, examples: Path | None) -> Dataset:
-    """Read background facts from bk.pl and examples from exs.pl.
+    """Read background facts from bk.pl and examples from exs.pl; examples of test.pl are the test split.
 
     The pos examples are training facts, and their predicates are the targets.
     """
@@ -271,6 +271,9 @@ def _read_ilp(folder: Path, name: str, background: Path, examples: Path | None) 
             collector.add(batch, "train" if kind == "pos" else "negatives train")
             found |= _predicates(batch)
         targets = tuple(sorted(found))
+    tests = next((file for test in TEST_EXAMPLES if (file := present(folder, test))), None)
+    for kind, batch in read_examples(tests) if tests else ():
+        collector.add(batch, "test" if kind == "pos" else "negatives test")
     ignored = ("bias.pl is not read here; nlil program respects it",) if present(folder, "bias.pl") else ()
     return _finish(collector.finish(), name, folder, None, targets, ignored)
 

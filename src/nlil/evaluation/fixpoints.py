@@ -55,10 +55,13 @@ class Cycle:
     needed: Longs
 
 
-def judge_fixpoints(rules: RuleSet, kb: KnowledgeBase, known: Facts, requested: Ids) -> Judged:
+def judge_fixpoints(
+    rules: RuleSet, kb: KnowledgeBase, known: Facts, requested: Ids, facts: Facts, negatives: Facts | None
+) -> Judged:
     """Return fixpoint_precision, fixpoint_recall and fixpoint_f1 of the recursive ones of the `requested` predicates.
 
-    Their facts are removed, and what the rules derive from the rest of `kb` is compared with all `known` facts.
+    Their facts are removed, and what the rules derive from the rest of `kb` is compared with all `known` facts. With
+    `negatives`, also fixpoint_accuracy: the share of the `facts` and negatives of a split that they classify correctly.
     """
     requested = requested[~np.isin(requested, list(kb.classes))]
     confident = np.flatnonzero(rules.confidence >= CONFIDENT) if len(requested) else np.zeros(0, np.int64)
@@ -73,7 +76,7 @@ def judge_fixpoints(rules: RuleSet, kb: KnowledgeBase, known: Facts, requested: 
             "learn fewer, for example with --set constants=off or --set top_rules=20"
         )
         return Judged({}, {}, (note,))
-    totals = np.zeros(3, np.int64)
+    totals, told = np.zeros(3, np.int64), np.zeros(2, np.int64)
     per_predicate: dict[str, dict[str, float]] = {}
     notes = []
     truth = known + kb.facts
@@ -92,8 +95,25 @@ def judge_fixpoints(rules: RuleSet, kb: KnowledgeBase, known: Facts, requested: 
             stats = compare_facts(kb, derived, truth, kb.predicates[predicate])
             counts = (stats.support, stats.body_size, stats.head_size)
             totals += counts
-            per_predicate[str(kb.predicates[predicate])] = _figures(*counts)
-    return Judged(_figures(*totals.tolist()) if per_predicate else {}, per_predicate, tuple(notes))
+            right = _right(kb, derived, facts, negatives, kb.predicates[predicate])
+            told += right
+            per_predicate[str(kb.predicates[predicate])] = _figures(*counts) | _accuracy(*right)
+    values = _figures(*totals.tolist()) | _accuracy(*told.tolist()) if per_predicate else {}
+    return Judged(values, per_predicate, tuple(notes))
+
+
+def _right(
+    kb: KnowledgeBase, derived: Facts, facts: Facts, negatives: Facts | None, target: Predicate
+) -> tuple[int, int]:
+    """Return how many facts and negatives of `target` the derived facts are right about, and how many there are."""
+    if negatives is None or not len(negatives.of(kb.predicate_id(target))):
+        return 0, 0
+    good, bad = (compare_facts(kb, derived, part, target) for part in (facts, negatives))
+    return good.support + bad.head_size - bad.support, good.head_size + bad.head_size
+
+
+def _accuracy(right: int, total: int) -> dict[str, float]:
+    return {"fixpoint_accuracy": right / total} if total else {}
 
 
 def _cycles(rules: RuleSet, rows: Longs, requested: Ids) -> Iterator[Cycle]:

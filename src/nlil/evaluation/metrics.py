@@ -28,9 +28,9 @@ class Metrics:
     `values` has the figures for which there are queries: mrr and hits@k for binary targets; r@k for classes
     (r@k_related: for objects with a relation, r@k_unrelated: without); precision, recall and f1 for other unary
     targets; fixpoint_precision, fixpoint_recall and fixpoint_f1 for what confident rules derive about recursive targets
-    when no target fact is given; auc and accuracy if the split has negatives. `per_predicate` has the figures of each
-    target by name. `num_queries` were ranked with `num_rules` in `seconds`, with at most `peak_memory_mb`; `notes` are
-    for the user.
+    when no target fact is given. If the split has negatives: fixpoint_accuracy, and auc and accuracy of rules that are
+    applied once. `per_predicate` has the figures of each target by name. `num_queries` were ranked with `num_rules` in
+    `seconds`, with at most `peak_memory_mb`; `notes` are for the user.
     """
 
     values: Mapping[str, float]

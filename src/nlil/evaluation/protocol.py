@@ -82,7 +82,8 @@ def evaluate(
         values |= figures
         per_predicate |= by_predicate
         num_queries += queries
-    judged = judge_fixpoints(rules, kb, known, np.unique(facts.predicate))
+    negatives = splits.negatives.get(split) if splits is not None else None
+    judged = judge_fixpoints(rules, kb, known, np.unique(facts.predicate), facts, negatives)
     values |= judged.values
     for name, fixpoint in judged.per_predicate.items():
         per_predicate[name] = {**per_predicate[name], **fixpoint}

@@ -124,7 +124,7 @@ class Candidates:
         for i, child in children:
             child.inherited = [t for j, t in alive if j > i or (j == i and _has_new(t))] + later
             child.num_old = len(node.types)
-            child.must_use = _is_determinate(node, child)
+            child.must_use = _is_determinate(node, child) and not self._may_recur(child.types[len(node.types) :])
             yield child
 
     def _extensions(self, node: Node) -> tuple[list[Literal], list[Literal]]:
@@ -138,15 +138,18 @@ class Candidates:
         also = [template for template, is_one in zip(node.inherited, now) if is_one]
         return [*new, *also], [template for template, is_one in zip(node.inherited, now) if not is_one]
 
+    def _may_recur(self, types: Sequence[int]) -> bool:
+        """Return whether a recursive literal may use a variable of one of these `types`: it is added last."""
+        return self.bias.recursion and any(kind in self.base.types[self.target] for kind in types)
+
     def _joins(self, template: Literal, types: set[int]) -> bool:
         """Return whether some predicate can relate a new variable of the literal to a variable of these `types`."""
         own = [] if template.negated else self.base.types.get(template.symbol, ())
         return any(a >= NEW and (kind, one) in self._joined for kind, a in zip(own, template.args) for one in types)
 
     def _joined_types(self) -> set[tuple[int, int]]:
-        """Return the types of every two arguments of one literal, also of the target and of tests."""
-        symbols = [*self.symbols, *([self.target] if self.bias.recursion else ())]
-        every = [self.base.types[symbol] for symbol in symbols if symbol in self.base.types]
+        """Return the types of every two arguments of one literal, also of tests."""
+        every = [self.base.types[symbol] for symbol in self.symbols if symbol in self.base.types]
         if self.language.distinct or self.language.numbers:
             every += [(kind, kind) for kinds in every for kind in kinds]
         return {(a, b) for kinds in every for i, a in enumerate(kinds) for j, b in enumerate(kinds) if i != j}

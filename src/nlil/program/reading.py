@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..data.files import present, unreadable
+from ..data.files import TEST_EXAMPLES, present, unreadable
 from ..errors import ConfigError, DataError, UnknownName
 from ..logic.terms import Compound, Name
 from .aleph import aleph_bias, aleph_files, read_atoms
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from ..data.kb import KnowledgeBase
     from ..logic.predicate import Predicate
 
-TEST_FILES = ("test.pl", "test_exs.pl", "exs_test.pl")
 MAX_CLOSED_WORLD = 100_000
 """Without negative examples, at most this many of the other tuples are negative: a sample, if there are more."""
 
@@ -61,7 +60,7 @@ def read_folder(folder: Path, target: str | None = None) -> Task:
         background, examples, bias_path = (present(folder, f"{name}.pl") for name in ("bk", "exs", "bias"))
         if background is None or examples is None:
             raise DataError("expected bk.pl and exs.pl", folder)
-        tests = next((file for name in TEST_FILES if (file := present(folder, name))), None)
+        tests = next((file for name in TEST_EXAMPLES if (file := present(folder, name))), None)
         given = read_examples(examples)
         bias, head = read_bias(bias_path) if bias_path else (Bias(), None)
         symbol = _target(given, head, target, examples)

@@ -42,7 +42,7 @@ MAX_TRIED = 60_000
 """Literals that are evaluated before the search gives up."""
 MORE_TRIED = 4_000
 """Literals that are evaluated at most to shorten a program, or as many as it took to find it if that is more."""
-FREE_TRIED, SHORTER = 4_000, 0.8
+FREE_TRIED, SHORTER = 4_000, 0.9
 """Literals that are evaluated before the examples count as noisy: no program fits them, but one with wrong answers has
 at most this share of their number in length."""
 NOISY_BEAM, NOISY_LEVELS = 40, 2

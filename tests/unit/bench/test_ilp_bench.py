@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from nlil_bench import ilp_stories
 from nlil_bench.ilp import NAMES, group_of, right_on, solved, write_task
 from nlil_bench.ilp_check import derived
 from nlil_bench.ilp_lists import LISTS, is_right, write_folder
@@ -67,3 +68,13 @@ def test_every_task_has_a_group(tmp_path: Path) -> None:
     assert {group_of(name) for name in NAMES} >= {"classic", "lists", "10 % wrong labels"}
     write_task(World((("p", "A b"),), (("x",),), ()), [("x",)], [], tmp_path)
     assert (tmp_path / "bk.pl").read_text() == "p('A b').\n"
+
+
+def test_programs_of_short_stories_answer_long_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ilp_stories, "NUM_TRAINED", 250)
+    monkeypatch.setattr(ilp_stories, "TESTED", (10,))
+    clauses, shares = ilp_stories.measured_stories(0)
+    assert shares["10"] >= 0.9
+    assert all(literal.args in ((0, 2), (2, 1)) for clause in clauses for literal in clause.body)  # forward
+    half = clauses[: len(clauses) // 2]
+    assert ilp_stories.accuracy(half, [ilp_stories.story(random.Random(n), 10) for n in range(20)]) < 0.9

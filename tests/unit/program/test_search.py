@@ -91,6 +91,21 @@ def test_negation_last(tmp_path: Path) -> None:
     assert program.texts(task) == ["flies(X) :- bird(X), \\+ penguin(X)."]
 
 
+def test_values_that_nothing_looks_at_are_not_collected(tmp_path: Path) -> None:
+    """Four literals deep: every piece has one value of each of four kinds, and no predicate relates two of them."""
+    kinds = ("colour", "size", "shape", "place")
+    bk = "".join(f"{k}(p{i}, {k}{i >> j & 1}).\n" for i in range(16) for j, k in enumerate(kinds))
+    bk += "".join(f"is_{k}{v}({k}{v}).\n" for k in kinds for v in (0, 1))
+    bias = "head_pred(f, 1). type(f, (piece,)). max_body(6). max_vars(6).\n"
+    bias += "".join(f"body_pred({k}, 2). type({k}, (piece, {k})).\n" for k in kinds)
+    bias += "".join(f"body_pred(is_{k}{v}, 1). type(is_{k}{v}, ({k},)).\n" for k in kinds for v in (0, 1))
+    exs = examples("f", [(f"p{i}",) for i in range(16) if i & 3 == 3], [(f"p{i}",) for i in range(16) if i & 3 != 3])
+    _, program = solve(folder(tmp_path, bk, exs, bias))
+    assert program.is_solved
+    assert [clause.size for clause in program.clauses] == [5]
+    assert program.num_tried < 500
+
+
 def test_three_arguments(tmp_path: Path) -> None:
     bk = "move(a, b, t1). move(b, c, t2). move(c, a, t3). next(t1, t2). next(t2, t3)."
     exs = examples("then", [("a", "c", "t2"), ("b", "a", "t3")], [("a", "c", "t1"), ("c", "a", "t3"), ("a", "a", "t2")])
@@ -200,3 +215,19 @@ def test_background_clauses(tmp_path: Path) -> None:
     task, program = solve(folder(tmp_path, bk, GRANDPARENT["exs"], bias))
     assert program.texts(task) == ["gp(X, Y) :- parent(X, Z1), parent(Z1, Y)."]
     assert any("background clauses" in note for note in task.notes)
+
+
+def test_a_rest_that_only_the_recursion_uses(tmp_path: Path) -> None:
+    """tail finds one value, and no literal but the recursive one looks at it."""
+    bk = "even(2). even(4). odd(1). odd(3)."
+    good = [("[]",), ("[2]",), ("[4, 2]",), ("[2, 2, 4]",), ("[4, 4, 4, 2]",), ("[4]",), ("[4, 2, 4]",)]
+    bad = [("[1]",), ("[2, 3]",), ("[3, 2]",), ("[2, 4, 1]",), ("[2, 1, 2]",), ("[4, 2, 3, 2]",), ("[2, 2, 1]",)]
+    bias = """enable_recursion. max_vars(5). max_body(4). head_pred(f,1). type(f,(list,)). direction(f,(in,)).
+        body_pred(head,2). type(head,(list,item)). direction(head,(in,out)).
+        body_pred(tail,2). type(tail,(list,list)). direction(tail,(in,out)).
+        body_pred(empty,1). type(empty,(list,)). direction(empty,(in,)).
+        body_pred(even,1). type(even,(item,)). direction(even,(in,)).
+        body_pred(odd,1). type(odd,(item,)). direction(odd,(in,))."""
+    task, program = solve(folder(tmp_path, bk, examples("f", good, bad), bias))
+    assert program.is_solved
+    assert set(program.texts(task)) == {"f(X) :- empty(X).", "f(X) :- head(X, Z1), tail(X, Z2), even(Z1), f(Z2)."}
