@@ -141,7 +141,7 @@ def survey(ranker: Ranker, sample: TargetSample, space: ScoreSpace) -> Hits:
 
 
 def propose(ranker: Ranker, sample: TargetSample, space: ScoreSpace) -> Proposals:
-    """Return every candidate that the rules of a binary target propose; arguments as in `survey`."""
+    """Return every candidate that the rules of a binary target propose; `space` and the others as in `survey`."""
     wrong = np.zeros((2, len(ranker.rows_of(sample.target))))
     rule, query, candidate = _fired(ranker, sample, space, wrong, True)
     order = np.lexsort((rule, candidate, query))
