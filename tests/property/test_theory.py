@@ -17,7 +17,7 @@ from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.ruleset import RuleSet
 from nlil.logic.rule import Head, Rule, RuleStats, ScoredRule
 from nlil.theory.build import make_theory
-from nlil.theory.firings import Sample, survey, survey_members
+from nlil.theory.firings import TargetSample, survey, survey_members
 from property import engine_cases
 from property.engine_cases import BIG, KNOWS, SIZE
 from property.test_counting import bases
@@ -50,7 +50,7 @@ def check_survey(kb: KnowledgeBase, rules: RuleSet) -> None:
     ranker = Ranker(rules, kb, 1)
     for target in np.unique(rules.head[[rules.predicates[h].arity == 2 for h in rules.head]]).tolist():
         facts = kb.facts.of(target)
-        hits = survey(ranker, Sample(target, facts, facts[:0], 1.0), ranker.pool.scratch())
+        hits = survey(ranker, TargetSample(target, facts, facts[:0], 1.0), ranker.pool.scratch())
         mine = ranker.rules_of(target)
         true = {(int(s), int(o)) for s, o in zip(facts.subject, facts.object)}
         expected, wrong = set(), np.zeros_like(hits.wrong)

@@ -18,7 +18,15 @@ from nlil.explanation.firing import Firing
 from nlil.kernel.aggregation import KINDS, Aggregation, add, evidence, score, score_space
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.ruleset import RuleSet
-from nlil.learning.weighing import NUMBERS, Sample, Trials, _best, _without_evidence, ascend, weights
+from nlil.learning.weighing import (
+    NUMBERS,
+    CandidateSample,
+    Trials,
+    _best_candidates,
+    _without_evidence,
+    ascend,
+    weights,
+)
 from nlil.logic.formula import ANY, TRUE, Constant, Statement, X, Y
 from nlil.logic.parse import parse_rule
 from nlil.logic.predicate import Step
@@ -207,7 +215,7 @@ FEW_VALUES = np.array([0, 0, 0, 0.25, 0.5, 0.5 + 3e-7, 1], np.float32)  # ties, 
 
 
 @st.composite
-def samples(draw: st.DrawFn) -> Sample:
+def samples(draw: st.DrawFn) -> CandidateSample:
     queries, candidates, places = draw(st.integers(0, 5)), draw(st.integers(1, 6)), draw(st.integers(1, 3))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     shape = queries, candidates, len(KINDS), places
@@ -216,10 +224,10 @@ def samples(draw: st.DrawFn) -> Sample:
     strongest[:, :, -1, 0] = rng.choice([0, 0.125, 0.25], shape[:2]) * (rng.random((queries, 1)) < 0.5)
     real = rng.random(shape[:2]) < 0.7
     real[:, 0] = True
-    return Sample(strongest.astype(np.float32), real, np.arange(queries), rng.integers(0, 4, queries))
+    return CandidateSample(strongest.astype(np.float32), real, np.arange(queries), rng.integers(0, 4, queries))
 
 
-def plain_ranks(sample: Sample, score: np.ndarray) -> np.ndarray:
+def plain_ranks(sample: CandidateSample, score: np.ndarray) -> np.ndarray:
     """1 / rank, from the scores of all candidates."""
     own, others, real = score[:, :1], score[:, 1:], sample.real[:, 1:]
     above = ((others > own + 1e-6) & real).sum(axis=1)
@@ -227,7 +235,7 @@ def plain_ranks(sample: Sample, score: np.ndarray) -> np.ndarray:
     return np.asarray(1 / (above + (tied + 1) / 2))
 
 
-def weighed_ranks(sample: Sample, weighing: np.ndarray) -> np.ndarray:
+def weighed_ranks(sample: CandidateSample, weighing: np.ndarray) -> np.ndarray:
     counted = sample.strongest * weights(weighing, sample.strongest.shape[3])
     return plain_ranks(sample, counted.astype(np.float64).sum(axis=(2, 3)))
 
@@ -285,7 +293,7 @@ def test_the_best_are_the_first_of_the_largest(size, most, values, base, seed):
     others = np.setdiff1d(np.arange(size), [*known, answer])
     space.walk.seen[[*known, answer]] = 1
     chosen = np.zeros(most, np.int64)
-    found = _best(plan, space, touched, base, 1, chosen)
+    found = _best_candidates(plan, space, touched, base, 1, chosen)
     order = others[np.argsort(-total[others], kind="stable")]
     assert chosen[:found].tolist() == order[total[order] > 0][:most].tolist()
     arguments = known.astype(np.int32), answer, answer in known

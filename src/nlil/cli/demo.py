@@ -66,7 +66,7 @@ def demo(session: Session, data: str = "kin", *, out: Annotated[Path | None, Wri
         *fact_lines(dataset),
         heading(
             f"2. Rules: {len(learned.rules):,} found in {learned.seconds:.1f} s; {theory_size} of them do nearly the "
-            "same work, here the first ones of a few predicates"
+            "same work. The first rules of a few predicates:"
         ),
         first_rules_table(learned),
         f"{COLUMNS_MEAN}.",
@@ -83,7 +83,7 @@ def demo(session: Session, data: str = "kin", *, out: Annotated[Path | None, Wri
 def demo_report(
     session: Session, learned: Learned, dataset: Dataset, metrics: Metrics, out: Path | None
 ) -> Path | None:
-    """Write the report with its `metrics`; return None if a package for it is not installed."""
+    """Write the report with these `metrics`; return None if jinja2 is not installed."""
     import tempfile
 
     from ..errors import MissingExtra, require
@@ -141,7 +141,7 @@ def first_rules_table(learned: Learned) -> Any:
 
 
 def example(learned: Learned, dataset: Dataset) -> str:
-    """Return a held-out fact of the target that the rules support; a training fact if nothing is held out."""
+    """Return a held-out fact of the target that the rules predict; else a training fact."""
     from ..evaluation.prediction import predict
     from ..logic.text import fact_text
 

@@ -37,14 +37,14 @@ class TargetQueries(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Known answers of one target in one direction: those of a query at e are answer[pointer[e] : pointer[e + 1]]."""
+    """The known answers of one target in one direction: answer[pointer[e] : pointer[e + 1]] for the query at e."""
 
     pointer: Longs
     answer: Ids
 
     @classmethod
     def of(cls, facts: Facts, target: int, direction: int, num_entities: int) -> Answers:
-        """Collect the answers among `facts` for a target, in one direction of query, by entity below `num_entities`."""
+        """Collect the answers of `target` and `direction` in `facts`, by known entity; ids are below `num_entities`."""
         found = facts.of(target)
         ends = (found.subject, found.object)
         known, answer = ends[direction], ends[1 - direction]
@@ -59,8 +59,8 @@ class Answers:
 def known_answers(graph: Graph, more: Facts, target: int, direction: int, query: Ids) -> tuple[Longs, Ids]:
     """Return (pointer, answer): the known answers of each query, ascending.
 
-    They come from the facts of `graph` and from `more` facts of the predicate id `target`; query[i] is the known entity
-    of a query in this `direction`.
+    They come from the facts of `graph` and from `more` facts. query[i] (`query`) is the known entity of a query of the
+    predicate id `target` in this `direction`.
     """
     low, high = graph.edges(query, 2 * target + direction)
     answer = graph.neighbour[ranges(low, high - low)]
@@ -71,7 +71,7 @@ def known_answers(graph: Graph, more: Facts, target: int, direction: int, query:
 
 
 def answers_among(facts: Facts, target: int, direction: int, query: Ids) -> tuple[Longs, Ids]:
-    """Return (pointer, answer): the answers of each query among `facts`; other arguments as in `known_answers`."""
+    """Return (pointer, answer): the answers of each query in `facts`; other arguments as in `known_answers`."""
     known = facts.of(target)
     ends = (known.subject, known.object)
     order = np.argsort(ends[direction], kind="stable")
@@ -84,9 +84,9 @@ def answers_among(facts: Facts, target: int, direction: int, query: Ids) -> tupl
 class QueryBatch:
     """The distinct queries of one target in one `direction`: query[i] is the known entity.
 
-    The facts pointer[i] .. pointer[i + 1] of `rows` belong to query i, and `answer` has their other ends; `known` and
-    `known_pointer` are its `known_answers`, which do not compete. hidden[i] is the other end of its hidden fact, or -1.
-    `plan` has the rules of the target, `rest` those without a loop.
+    rows[pointer[i] : pointer[i + 1]] are the facts of query i, and `answer` has their other ends. `known` and
+    `known_pointer` are the `known_answers`, which do not compete. hidden[i] is the other end of the hidden fact of
+    query i, or -1. `plan` has the rules of the target with a loop, `rest` the others.
     """
 
     plan: Plan
@@ -113,9 +113,9 @@ class QueryBatch:
         own: Mask,
         graph: Graph,
     ) -> QueryBatch:
-        """Collect the queries of those `facts` that are in `rows`; `own` marks facts to hide from their query.
+        """Collect the queries of the given `rows` of `facts`; `own` marks facts to hide from their own query.
 
-        `plan` and `rest` as above; the facts of `graph` and `known` facts do not compete.
+        `plan` and `rest` are as above; the facts of `graph` and the `known` facts do not compete.
         """
         ends = (facts.subject[rows], facts.object[rows])
         query, answer = ends[direction], ends[1 - direction]
@@ -131,9 +131,9 @@ class QueryBatch:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Queries `low` .. `high` - 1 of a `batch`, with the evidence of rules without a loop (`programs`).
+    """Queries `low` .. `high` - 1 of a `batch`.
 
-    `extra` has rows (candidate, evidence) for each query.
+    `extra` has rows (candidate, evidence) for each query, from rules without a loop (`programs`).
     """
 
     batch: QueryBatch
@@ -148,7 +148,7 @@ class Task:
 
     @property
     def block(self) -> QueryBlock:
-        """The queries in the form that compiled loops take."""
+        """The queries in the form that compiled loops expect."""
         batch, some = self.batch, slice(self.low, self.high)
         pointer, known = (p[self.low : self.high + 1] for p in (batch.pointer, batch.known_pointer))
         return QueryBlock(
@@ -163,14 +163,14 @@ class Task:
 
 
 def flat(extra: list[np.ndarray]) -> tuple[np.ndarray, Longs]:
-    """Return the concatenated rows of all queries, `extra`, and where those of each query begin."""
+    """Return `extra`, the rows of each query, concatenated, with the offset of each query."""
     return np.concatenate(extra), np.cumsum([0] + [len(rows) for rows in extra])
 
 
 def queries_done(progress: Progress, name: str, reached: Longs, all_queries: int) -> Progress:
-    """Return a progress callback that turns numbers of tasks into numbers of queries.
+    """Return a progress callback that converts numbers of tasks into numbers of queries.
 
-    After n tasks, reached[n] of `all_queries` are done (`reached`). `name` is the stage reported to `progress`.
+    After n tasks, reached[n] (`reached`) of `all_queries` are done. `name` is the stage reported to `progress`.
     """
 
     def report(stage: str, done: int, total: int, note: str = "") -> None:

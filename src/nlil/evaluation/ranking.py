@@ -33,23 +33,23 @@ from .settling import SHORT
 
 Result = TypeVar("Result")
 Planned = tuple[int, Plan, RuleSet]
-"""The number of a group of queries, its plan, and the rules that have no loop there."""
+"""The number of a group of queries, its plan, and its rules without a loop."""
 
 BLOCK = 32
-"""Queries of one task."""
+"""Queries per task."""
 BLOCK_BYTES = 2**22
-"""What the scores of a block of queries may take, whatever the number of entities."""
-POWERS = 2**19
-"""Rules whose evidence is computed at a time."""
+"""Limit of the memory for the scores of a block of queries, whatever the number of entities."""
+EVIDENCE_BLOCK = 2**19
+"""Rules whose evidence is computed in one task."""
 BYTES_PER_RULE = 32
-"""What a rule takes in the plans of both directions."""
+"""Memory of a rule in the plans of both directions."""
 
 
 class Ranker:
     """Scores the queries of binary targets with a RuleSet bound to the vocabulary of `kb`.
 
-    On the `device` cuda, or auto where there is one, a GPU ranks what it can; scores are the same. Work that is under
-    way at a `stop` raises Stopped.
+    If `device` is cuda, or auto and there is a GPU, the GPU ranks the queries that it supports; scores are the same.
+    Methods raise Stopped if `stop` comes while they run.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Ranker:
     ) -> None:
         self.rules, self.kb, self.memory, self.device, self.stop = rules, kb, memory, device, stop
         if device != "auto":
-            resolve_device(device)  # who asks for one that is not there learns it now
+            resolve_device(device)  # a missing device is an error now, not later
         self.graph: Graph = Graph.of(kb)
         self._crosses = self.graph.crosses()
         self._shapes = Shapes.of(rules.bodies, self.graph)
@@ -80,17 +80,17 @@ class Ranker:
         )
 
     def rows_of(self, target: int) -> Longs:
-        """Return rows of the whole set whose head is the predicate id `target`."""
+        """Return the rows of the rule set whose head is the predicate id `target`."""
         return self._order[self._pointer[target] : self._pointer[target + 1]]
 
     def target_plan(self, target: int, direction: int) -> tuple[Plan, RuleSet]:
-        """Return the plan of the line rules and exclusions, and the rules that have no loop there."""
+        """Return the plan of the line rules and exclusions of `target`, and its rules without a loop."""
         return self._plan(self._target_rules(target), target, direction)
 
     def numbered_plan(self, target: int, direction: int, number: Longs | None = None) -> tuple[Plan, Longs]:
-        """Return the plan with the `number` of each rule in place of evidence; by default from 1 on.
+        """Return the plan with the `number` of each rule in place of its evidence, and the rules without a loop.
 
-        And the rules without a loop.
+        By default, rules are numbered from 1.
         """
         mine = self._target_rules(target)
         number = np.arange(1, len(mine.rules) + 1, dtype=np.int64) if number is None else number
@@ -102,7 +102,7 @@ class Ranker:
         return np.stack([kinds(mine, direction) for direction in (0, 1)])
 
     def few(self) -> Ranker:
-        """Return the same without the rules with constants that a device lays out by itself."""
+        """Return this ranker without the rules with constants that a GPU lays out by itself."""
         few, rules = copy(self), self.rules
         few.rules = rules.take((self.items[rules.body] < 0) | (rules.fixed == 0)) if len(rules) else rules
         few._order = np.argsort(few.rules.head, kind="stable")
@@ -111,9 +111,9 @@ class Ranker:
 
     @cached_property
     def items(self) -> Longs:
-        """For each body of one step its item, where it is one: codes to other entities are numbered behind the spans.
+        """The item of each body: the span of k(X, d); num_spans + code of k(X, Z) with distinct variables.
 
-        Where it is none -1; bodies that no fact is like are none.
+        Other bodies, and k(X, d) without a fact, have -1.
         """
         lines, line = self.rules.bodies.lines, np.maximum(self.rules.bodies.line, 0)
         if not lines.num_lines:
@@ -124,7 +124,7 @@ class Ranker:
 
     @property
     def columns(self) -> tuple[np.ndarray, ...]:
-        """What there is to know of rules with constants beside their evidence: body, fixed, head entity, head."""
+        """The columns that describe rules with constants: body, fixed, head entity, head."""
         return self.rules.body, self.rules.fixed, self.rules.head_entity, self.rules.head
 
     def powers(self) -> Longs:
@@ -134,7 +134,7 @@ class Ranker:
         def some(_: ScoreSpace, part: slice) -> None:
             found[part] = evidence(self.rules.take(part).weights)
 
-        self.pool.map_here(some, [slice(low, low + POWERS) for low in range(0, len(found), POWERS)])
+        self.pool.map_here(some, [slice(i, i + EVIDENCE_BLOCK) for i in range(0, len(found), EVIDENCE_BLOCK)])
         return found
 
     def rules_of(self, target: int) -> RuleSet:
@@ -144,7 +144,7 @@ class Ranker:
     def _target_rules(self, target: int) -> TargetRules:
         mine = self.rules_of(target)
         parts = Parts.of(mine, self._shapes)
-        if self._crosses:  # the loops do not look where a node lies
+        if self._crosses:  # the loops do not check which graph a node belongs to
             none, rest = parts.prior[:0], np.setdiff1d(np.arange(len(mine)), parts.prior)
             parts = Parts(none, none, none, parts.prior, rest)
         return TargetRules.of(mine, self._shapes, parts)
@@ -161,9 +161,9 @@ class Ranker:
         return layout, mine.rules.take(mine.parts.rest)
 
     def evidence(self, target: int, direction: int, known: int, hidden_end: int = -1) -> Longs:
-        """Return the evidence of every entity as the answer of one query, at the entity `known`.
+        """Return the evidence of every entity as an answer to the query at the entity `known`.
 
-        `hidden_end` is the other end of the fact that the query does not see, or -1.
+        `hidden_end` is the other end of the hidden fact, or -1.
         """
         query, end = np.array([known], np.int32), np.array([hidden_end], np.int32)
         layout, rest = self.target_plan(target, direction)
@@ -176,9 +176,9 @@ class Ranker:
     def each(
         self, queries: Sequence[TargetQueries], use: Callable[[int, int, Longs], Result], progress: Progress = silent
     ) -> list[list[Result]]:
-        """use(g, i, total) of each query i of queries[g], in order; total[b] is the evidence of candidate b.
+        """Return the results of use(g, i, total) for each query i of queries[g], in order.
 
-        `total` may be written to. `progress` is told how many blocks of queries are done.
+        total[b] is the evidence of candidate b; `use` may write to it. `progress` counts blocks of queries.
         """
         results: list[list[Result]] = [[] for _ in queries]
         rest = self._each_on_device(queries, use, results)
@@ -208,7 +208,7 @@ class Ranker:
     def _each_on_device(
         self, queries: Sequence[TargetQueries], use: Callable[[int, int, Longs], Result], results: list[list[Result]]
     ) -> list[int]:
-        """Add to `results` what a GPU can do; return the numbers of the other groups."""
+        """Add the results of the groups that a GPU supports to `results`; return the numbers of the other groups."""
         if not self._uses_device(np.repeat([q.target for q in queries], [len(q.query) for q in queries])):
             return list(range(len(queries)))
         from .device_ranking import DeviceRanker, Queries
@@ -230,12 +230,12 @@ class Ranker:
         return rest
 
     def check_time(self) -> None:
-        """Raise Stopped once it is time: what was found since is not complete."""
+        """Raise Stopped after a `stop`, because results found since are incomplete."""
         if self.stop is not None and self.stop():
             raise Stopped
 
     def _num_members(self, layout: Plan, known: int) -> int:
-        """How many entities the bodies of the back rules of an entity hold of, in all."""
+        """Return the total number of members of the bodies of the back rules of an entity."""
         graph, place = self.graph, int(np.searchsorted(layout.back_entity, known))
         if place == len(layout.back_entity) or layout.back_entity[place] != known:
             return 0
@@ -245,22 +245,22 @@ class Ranker:
 
     @property
     def block_size(self) -> int:
-        """Queries that are scored at once."""
+        """The number of queries that are scored at once."""
         return max(1, min(BLOCK, BLOCK_BYTES // (8 * self.kb.num_entities)))
 
     def _totals(self, space: ScoreSpace, layout: Plan, query: Ids, hidden: Ids, extra: list[np.ndarray]) -> np.ndarray:
-        """(queries, entities): the evidence of every candidate."""
+        """Return (queries, entities): the evidence of every candidate."""
         totals = np.empty((len(query), self.kb.num_entities), np.int64)
         score_block(self.graph, layout, query, hidden, self.top, self.strongest_only, *flat(extra), space, totals)
         return totals
 
     def rank(self, facts: Facts, known: Facts, hide: bool = False, progress: Progress = silent) -> Ranks:
-        """Rank both directions of every binary fact of `facts`; facts of the base and `known` ones do not compete.
+        """Rank both directions of every binary fact of `facts`; facts of the base and `known` facts do not compete.
 
-        With `hide`, facts that the base holds are hidden from their own queries.
+        With `hide`, facts of the base are hidden from their own queries.
         """
-        every = groups = list(self.groups(facts))
-        # A fact that the base does not hold need not be hidden, and queries at one entity then have the same scores.
+        all_groups = groups = list(self.groups(facts))
+        # A fact that is not in the base need not be hidden; then all queries at an entity have the same scores.
         own = facts.isin(self.kb.facts) if hide else np.zeros(len(facts), bool)
         counts = np.zeros((3, 2, len(facts)), np.int64)
         if self._uses_device(facts.predicate[~facts.is_unary]):
@@ -277,40 +277,43 @@ class Ranker:
                 counts[:, task.batch.direction, task.rows] = ranked
             done = int(reached[-1])
         results = [np.zeros((5, 0), np.int64)]
-        for _, direction, rows in every:  # in this order wherever they were ranked: means of them are then the same
-            which = np.stack((rows, np.full(len(rows), direction)))
-            results.append(np.concatenate((which, counts[:, direction, rows])))
+        for _, direction, rows in all_groups:  # the order is the same on every device, and so are means of the ranks
+            columns = np.stack((rows, np.full(len(rows), direction)))
+            results.append(np.concatenate((columns, counts[:, direction, rows])))
         return Ranks(*np.concatenate(results, axis=1))
 
     def _uses_device(self, queried: Ids) -> bool:
-        """Where the CPU must walk for most queries, whose predicates these are, it is done before a GPU has started."""
+        """Return whether to use a GPU. If most queries need CPU walks, the CPU alone is faster.
+
+        `queried` are the predicates of the queries.
+        """
         if self.device == "cpu" or not self.top or not self.graph.is_crisp or self._crosses:
             return False
         rules = self.rules
         is_long = (self._shapes.length > SHORT)[rules.body] if len(rules) else np.zeros(0, bool)
         walked = np.bincount(rules.head[is_long], minlength=self.kb.num_predicates)
-        left = int(np.count_nonzero(walked[queried] > MOST_WALKED))
-        return 2 * left <= len(queried) and resolve_device(self.device) == "cuda"
+        on_cpu = int(np.count_nonzero(walked[queried] > MOST_WALKED))
+        return 2 * on_cpu <= len(queried) and resolve_device(self.device) == "cuda"
 
     def _on_device(self, groups: list[Group], facts: Facts, known: Facts, own: Mask) -> tuple[np.ndarray, list[Group]]:
-        """Ranks of the groups that the GPU can do, and the groups left for the CPU."""
+        """Return the ranks of the groups that the GPU supports, and the groups left for the CPU."""
         from .device_ranking import DeviceRanker, Queries
 
         plans, rest = self._for_device([group[:2] for group in groups], [not own[rows].any() for *_, rows in groups])
-        there = []
+        queries = []
         for number, layout in plans.items():
             _, direction, rows = groups[number]
             ends = (facts.subject[rows].astype(np.int64), facts.object[rows].astype(np.int64))
-            there.append(Queries(layout, rows, ends[direction], ends[1 - direction], direction))
-        ranked = DeviceRanker(self, resolve_device(self.device)).rank(there, known, self.memory)
+            queries.append(Queries(layout, rows, ends[direction], ends[1 - direction], direction))
+        ranked = DeviceRanker(self, resolve_device(self.device)).rank(queries, known, self.memory)
         return ranked, [groups[number] for number in rest]
 
     def _for_device(
         self, groups: Sequence[tuple[int, int]], is_open: Sequence[bool]
     ) -> tuple[dict[int, Plan], list[int]]:
-        """The plans of the groups that a GPU can do, by number, and the numbers of the others.
+        """Return the plans of the groups that a GPU supports, by number, and the numbers of the other groups.
 
-        It hides no facts: `is_open` says of which groups no query has a fact to hide.
+        A GPU cannot hide facts: `is_open` marks the groups without hidden facts.
         """
         from .device_ranking import fits
 
@@ -322,7 +325,7 @@ class Ranker:
         return plans, [number for number in range(len(groups)) if number not in plans]
 
     def groups(self, facts: Facts) -> Iterator[Group]:
-        """Yield (target, direction, rows of its facts), one target after the other."""
+        """Yield (target, direction, rows of the facts of this target), ordered by target."""
         binary = np.flatnonzero(~facts.is_unary)
         for target in np.unique(facts.predicate[binary]):
             rows = binary[facts.predicate[binary] == target]
@@ -330,7 +333,7 @@ class Ranker:
                 yield int(target), direction, rows
 
     def _plans(self, groups: Sequence[tuple[int, int]]) -> list[tuple[Plan, RuleSet]]:
-        """The plan of each target and direction; the directions of a target share what can be shared."""
+        """Return the plan of each (target, direction); both directions of a target share their preparation."""
 
         def both(_: ScoreSpace, some: list[tuple[int, int]]) -> list[tuple[Plan, RuleSet]]:
             mine = self._target_rules(some[0][0])
@@ -339,23 +342,23 @@ class Ranker:
         by_target = [list(some) for _, some in groupby(groups, lambda group: group[0])]
         found = self.pool.map_here(both, by_target, stop=self.stop)
         self.check_time()
-        return [one for some in found for one in some]
+        return [planned for of_target in found for planned in of_target]
 
     def _planned(self, groups: Sequence[tuple[int, int]]) -> Iterator[list[Planned]]:
-        """Yield the groups with their plans, as many at once as have plans that fit in a quarter of the memory.
+        """Yield the groups with their plans in batches; the plans of a batch take about a quarter of the memory.
 
-        What `programs` finds may be much: groups that need it come one at a time.
+        Groups with rules without a loop come one at a time, since `programs` may need much memory.
         """
         size = np.array([len(self.rows_of(target)) * BYTES_PER_RULE / 2 for target, _ in groups])
         number = (np.cumsum(size) // max(self.memory // 4, 1)).astype(np.int64)
         for _, some in groupby(range(len(groups)), lambda i: number[i]):
             chosen = list(some)
             planned = [(i, *plan) for i, plan in zip(chosen, self._plans([groups[i] for i in chosen]))]
-            yield [one for one in planned if not len(one[2])]
-            yield from ([one] for one in planned if len(one[2]))
+            yield [item for item in planned if not len(item[2])]
+            yield from ([item] for item in planned if len(item[2]))
 
     def batches(self, groups: list[Group], facts: Facts, known: Facts, own: Mask) -> Iterator[list[QueryBatch]]:
-        """Yield the queries of all groups, some at a time; `own` marks the facts that their query must not see."""
+        """Yield the queries of all groups as lists of batches; `own` marks facts to hide from their own query."""
 
         def batch(_: ScoreSpace, planned: Planned) -> QueryBatch:
             i, layout, rest = planned
@@ -365,7 +368,7 @@ class Ranker:
             yield self.pool.map_here(batch, some)
 
     def tasks(self, batch: QueryBatch) -> Iterator[Task]:
-        """Yield the queries of a batch, some at a time."""
+        """Yield the queries of `batch` as tasks of up to BLOCK queries."""
         extra = program_evidence(batch.rest, self.kb, batch.plan.code, batch.query, batch.hidden, self.memory)
         for low in range(0, len(batch.query), BLOCK):
             high = min(low + BLOCK, len(batch.query))
@@ -381,10 +384,10 @@ def score_block(
     graph: Graph, plan: Plan, query: Ids, hidden: Ids, top: int, strongest_only: bool,
     extra: np.ndarray, extra_pointer: Longs, space: ScoreSpace, totals: np.ndarray,
 ) -> None:  # fmt: skip
-    """Write totals[i, b]: the evidence of candidate b for the query at query[i]; hidden[i] ends its own fact, or is -1.
+    """Write totals[i, b]: the evidence of candidate b for the query at query[i].
 
-    A candidate that an exclusion rules out has no evidence, priors included. What rules without a loop say of the
-    candidates of query i is extra[extra_pointer[i] : extra_pointer[i + 1]].
+    hidden[i] is the other end of its hidden fact, or -1. An excluded candidate has no evidence, not even priors. The
+    evidence from rules without a loop for query i is extra[extra_pointer[i] : extra_pointer[i + 1]].
     """
     load_priors(plan, space)
     for i in range(len(query)):

@@ -1,16 +1,16 @@
-"""Where the line rules of a target fire for a query, and the evidence of every candidate. Compiled loops.
+"""Find the candidates that the line rules of a target propose for a query, and their evidence. Compiled loops.
 
-One loop for each shape of rule (`plan`) finds the candidates. What becomes of them is decided by the caller:
+Each shape of rule (`plan`) has its own loop. The loops run in one of two modes:
 
-    score    without `firings`. A candidate keeps the `top` strongest rules that fire for it; priors count beside them.
-             With top = 0 all rules count, and `strongest_only` (the aggregation `max`) keeps the best, prior or not.
-    list     with `firings`: (rule, candidate) is written down, whatever the rules weigh
+    score    without `firings`: a candidate keeps the `top` strongest rules that fire for it, in addition to priors.
+             With top = 0 all rules count; `strongest_only` (the aggregation `max`) keeps the best, prior or not.
+    list     with `firings`: every (rule, candidate) is recorded, whatever the weight of the rule
 
-Where facts are soft, a rule whose body holds to degree v counts with v times its weight. The evidence of its weight is
-then a bound: where that does not exceed the floor of a candidate, its degree need not be computed.
+If facts are soft, a rule whose body holds to degree v counts v times its weight. The evidence of its full weight is
+then an upper bound: if that does not exceed the floor of a candidate, the degree is not computed.
 
-The compiler knows whether `firings` is None, and whether the `weights` of rules are (where facts are crisp). So one
-loop becomes three: scoring crisp facts takes no longer for what the other two do.
+The compiler knows whether `firings` is None, and whether the `weights` of rules are None (crisp facts). It compiles
+each loop up to three times, so the other two modes do not slow down the scoring of crisp facts.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from .plan import Plan, back_prior_of, back_rules, body_member, body_range
 
 
 class Firings(NamedTuple):
-    """Firings of one query: the number of the `rule` and the `candidate` that it proposes.
+    """A buffer for the firings of one query: the number of each `rule` and the `candidate` that it proposes.
 
-    `most` is how many candidates a rule may propose: one that proposes more is taken not to fire.
+    A rule that proposes more than `most` candidates is treated as if it did not fire.
     """
 
     rule: Ids
@@ -42,13 +42,13 @@ class Firings(NamedTuple):
 
     @classmethod
     def of(cls, size: int, most: int) -> Firings:
-        """Make room for `size` firings of rules that propose up to `most` candidates each."""
+        """Allocate a buffer for `size` firings of rules that propose up to `most` candidates each."""
         return cls(np.empty(size, np.int32), np.empty(size, np.int32), most)
 
 
 @compiled
 def is_soft(weights: Doubles | None) -> bool:
-    """Return whether facts are soft: then the rules of a plan have these `weights`."""
+    """Return whether facts are soft: only then does a plan have the `weights` of its rules."""
     return weights is not None
 
 
@@ -64,7 +64,7 @@ def _value(values: Doubles | None, end: int) -> float:
 
 @compiled
 def _matters(space: ScoreSpace, firings: Firings | None, candidate: int, bound: int, kind: int) -> bool:
-    """Whether a rule of evidence `bound`, or less, may change what is found of the candidate."""
+    """Return whether a rule with evidence of at most `bound` can change the result for the candidate."""
     return firings is not None or counts(space, candidate, bound, kind)
 
 
@@ -73,10 +73,10 @@ def _fire(
     space: ScoreSpace, firings: Firings | None, size: int, candidate: int, bound: int, weights: Doubles | None, i: int,
     degree: float, top: int, kind: int,
 ) -> int:  # fmt: skip
-    """A rule that `_matters` fires for the candidate, to a degree if facts are soft: it has then weights[i].
+    """Fire a rule that `_matters` for the candidate. If facts are soft, its weight is weights[i] times the degree.
 
-    Returns how many candidates are touched, or firings listed, after it; `size` before. A firing that there is no room
-    for is only counted.
+    `size` is the number of touched candidates, or of listed firings; returns the new number. A firing beyond the end of
+    the buffer is counted but not stored.
     """
     if firings is not None:
         if size < len(firings.rule):
@@ -94,7 +94,7 @@ def _fire(
 def _two_moves(
     graph: Graph, plan: Plan, i: int, hidden: HiddenFact, top: int, space: ScoreSpace, num_touched: int
 ) -> int:
-    """`chain` for two moves with distinct variables, the bulk of all chains; only their first move can be hidden."""
+    """`chain` for two moves with distinct variables, the most common chain; only the first move can be hidden."""
     known, evidence, kind = hidden.start, plan.chain_evidence[i], plan.kind[1]
     second = plan.chain_steps[i, 1]
     low, high = span_edges(graph, known, plan.chain_steps[i, 0])
@@ -121,8 +121,8 @@ def chain(
     graph: Graph, plan: Plan, weights: Doubles | None, i: int, hidden: HiddenFact, top: int, space: ScoreSpace,
     firings: Firings | None, size: int,
 ) -> int:  # fmt: skip
-    """Walk chain `i` of the plan, whose `weights` are those of its chains; returns the `size` after it (`_fire`)."""
-    if space.walk.flag[0]:  # what is found after a stop is not used
+    """Walk chain `i` of the plan; `weights` are those of its chains. Returns the new `size` (see `_fire`)."""
+    if space.walk.flag[0]:  # results after a stop are discarded
         return size
     most = NO_LIMIT
     if firings is not None:
@@ -156,7 +156,7 @@ def chain(
 def _forward(
     graph: Graph, plan: Plan, hidden: HiddenFact, top: int, space: ScoreSpace, firings: Firings | None, size: int
 ) -> int:
-    """Rules whose head names the candidate and whose body is a step of the known entity."""
+    """Fire the rules whose head names the candidate and whose body is one step from the known entity."""
     known, item_kind, half_kind = hidden.start, plan.kind[2], plan.kind[3]
     for span in range(graph.node_span[known], graph.node_span[known + 1]):
         code = graph.span_code[span]
@@ -189,7 +189,7 @@ def _forward(
 
 @compiled
 def _body_degree(graph: Graph, hidden: HiddenFact, x: int, body: int, place: int, weights: Doubles | None) -> float:
-    """The degree to which the member x of the body, which stands at `place`, is one without the hidden fact."""
+    """Return the degree to which the body holds for x, its member at `place`, without the hidden fact."""
     num_items = len(graph.span_node)
     if body < num_items:
         is_hidden = graph.span_node[body] == hidden_neighbour(hidden, graph.span_code[body] ^ 1, x)
@@ -211,9 +211,9 @@ def _back(
     graph: Graph, plan: Plan, begin: int, end: int, hidden: HiddenFact, top: int, space: ScoreSpace,
     firings: Firings | None, size: int,
 ) -> int:  # fmt: skip
-    """Rules whose head names the known entity and whose body holds of the candidate: the back rules begin .. end - 1.
+    """Fire the back rules begin .. end - 1: their head names the known entity, their body holds for the candidate.
 
-    In one call, since most have few members and a call has many arguments.
+    One call handles many rules, because most have few members and a call passes many arguments.
     """
     num_items = len(graph.span_node)
     for i in range(begin, end):
@@ -238,7 +238,7 @@ def _back(
 def _chains_and_back(
     graph: Graph, plan: Plan, hidden: HiddenFact, top: int, most_steps: int, space: ScoreSpace, firings: Firings | None
 ) -> int:
-    """Both kinds from strong to weak, so that most later firings fall below the floor at once."""
+    """Fire chains and back rules from strong to weak, so that most later firings are below the floor at once."""
     size = 0
     back, last = back_rules(plan, hidden.start)
     for i in range(len(plan.chain_length)):
@@ -258,9 +258,9 @@ def _chains_and_back(
 def collect(
     graph: Graph, plan: Plan, hidden: HiddenFact, top: int, most_steps: int, extra: np.ndarray, space: ScoreSpace
 ) -> int:
-    """Collect the strongest rules of each kind for every candidate, chains of up to `most_steps`.
+    """Collect the strongest rules of each kind for every candidate, with chains of up to `most_steps` steps.
 
-    Returns how many candidates have any. The rows of `extra`, (candidate, evidence), count too.
+    Returns the number of candidates with at least one rule. The rows of `extra`, (candidate, evidence), count too.
     """
     touched = _chains_and_back(graph, plan, hidden, top, most_steps, space, None)
     touched = _forward(graph, plan, hidden, top, space, None, touched)
@@ -273,10 +273,10 @@ def collect(
 
 @compiled
 def list_firings(graph: Graph, plan: Plan, hidden: HiddenFact, space: ScoreSpace, firings: Firings) -> int:
-    """List every (rule, candidate) of one query but priors in `firings`; returns how many there are.
+    """List every (rule, candidate) of one query in `firings`, except priors; returns their number.
 
-    The `plan` holds rule numbers from 1 on in place of evidence (`Ranker.numbered_plan`). Every fact of `graph` counts
-    as true; `space` is scratch.
+    The `plan` holds rule numbers, starting at 1, in place of evidence (`Ranker.numbered_plan`). Every fact of `graph`
+    counts as true; `space` is scratch.
     """
     size = _chains_and_back(graph, plan, hidden, 0, NO_LIMIT, space, firings)
     return _forward(graph, plan, hidden, 0, space, firings, size)
@@ -287,7 +287,7 @@ def list_firings(graph: Graph, plan: Plan, hidden: HiddenFact, space: ScoreSpace
 
 @compiled
 def load_priors(plan: Plan, space: ScoreSpace) -> None:
-    """Let `space` have the priors of `plan`, until `drop_priors`."""
+    """Copy the priors of `plan` into `space`, until `drop_priors`."""
     for i in range(len(plan.prior_candidate)):
         space.prior[plan.prior_candidate[i]] = plan.weighed_prior[i]
 
@@ -301,7 +301,7 @@ def drop_priors(plan: Plan, space: ScoreSpace) -> None:
 
 @compiled
 def untouched_total(space: ScoreSpace, base: int, strongest_only: bool, candidate: int) -> int:
-    """Return the total of a `candidate` that no rule but a prior fires for; `base` is the `back_prior_of` the query."""
+    """Return the total of a `candidate` with no rule except priors; `base` is the `back_prior_of` the query."""
     return max(base, space.prior[candidate]) if strongest_only else base + space.prior[candidate]
 
 
@@ -316,9 +316,9 @@ def total_of(space: ScoreSpace, base: int, strongest_only: bool, candidate: int)
 def sum_touched(
     graph: Graph, plan: Plan, hidden: HiddenFact, strongest_only: bool, space: ScoreSpace, touched: int
 ) -> int:
-    """Write space.total of the `touched` candidates, which have rules; returns how many are touched then.
+    """Compute space.total of the `touched` candidates; returns the new number of touched candidates.
 
-    Those that an exclusion rules out are touched too: their total is 0.
+    Candidates that an exclusion rules out become touched, with a total of 0.
     """
     known, base = hidden.start, back_prior_of(plan, hidden.start)
     for s in range(1, touched + 1):
@@ -332,7 +332,7 @@ def sum_touched(
                     break
                 total += weigh(space.strongest[s, k, j], plan.weight[k, j])
         space.total[s] = total
-    # No true fact but the hidden one is overlooked: it must not rule itself out.
+    # Every true fact can exclude a candidate, except the hidden fact: it must not rule itself out.
     for e in range(graph.pointer[known], graph.pointer[known + 1]):
         code, b = graph.code[e], graph.neighbour[e]
         if plan.excluded[code] and edge_weight(graph, e) >= LEAST_TRUE and b != hidden_neighbour(hidden, code, known):
@@ -352,9 +352,9 @@ def write_totals(space: ScoreSpace, base: int, strongest_only: bool, touched: in
 
 @compiled
 def untouched_from(plan: Plan, num_entities: int, base: int, strongest_only: bool, least: int) -> int:
-    """Count the candidates whose `untouched_total` would be `least` or more, if no rule but a prior of `plan` fired.
+    """Count the candidates, out of `num_entities`, whose `untouched_total` is at least `least`.
 
-    They are all `num_entities`; `base` as in `untouched_total`.
+    Only the priors of `plan` count, and `base` as in `untouched_total`.
     """
     if base >= least:
         return num_entities

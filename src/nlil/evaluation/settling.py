@@ -1,8 +1,8 @@
-"""Long chains walked only as far as a rank depends on them. Compiled loops.
+"""Walk long chains only as long as they can change a rank. Compiled loops.
 
-Walking a chain of five steps takes longer than all short rules together, and most answers are decided before: what
-the chains still to come can add to a candidate is known, since they are walked from strong to weak. Once no candidate
-can change sides with an answer any more, walking on would change no rank.
+Walking a chain of five steps takes longer than all short rules together, and most ranks are certain earlier. Chains
+are walked from strong to weak, so what the remaining chains can add to a candidate is bounded. Once no candidate can
+overtake an answer or fall behind it, the remaining chains are skipped.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from .plan import Plan, back_prior_of
 from .scoring import chain, collect, is_soft, sum_touched, total_of, untouched_from, untouched_total
 
 SHORT = 2
-"""Steps of the chains that are always walked."""
+"""Chains of up to this many steps are always walked."""
 APART = 2 * RESOLUTION
-"""Scores that differ by more are no tie, however they are rounded."""
+"""Scores that differ by more are never tied, however they are rounded."""
 
 
 @compiled
@@ -29,28 +29,28 @@ def score_until_settled(
     graph: Graph, plan: Plan, hidden: HiddenFact, top: int, strongest_only: bool, extra: np.ndarray,
     answers: Ids, known_answers: Ids, weight: Longs, space: ScoreSpace,
 ) -> tuple[int, int]:  # fmt: skip
-    """Do what `collect` and `sum_touched` do, but only as far as the ranks of `answers` depend on it.
+    """Do the work of `collect` and `sum_touched`, but stop once the ranks of `answers` are certain.
 
-    Totals may lack what weak long chains add. Long chains count at most `weight`, by their place; `known_answers`
-    do not compete; the priors of the plan are loaded. Returns how many candidates are touched (see `clear`), and
-    whether a long chain was walked.
+    Totals may lack the evidence of weak long chains. The j-th strongest long chain counts at most weight[j]
+    (`weight`); `known_answers` do not compete; the priors of the plan must be loaded. Returns the number of touched
+    candidates (see `clear`), and whether a long chain was walked.
     """
-    # There is no bound where every rule counts, and none has been tried where rules hold to a degree.
+    # There is no bound if all rules count, and none is implemented for soft facts.
     settles = top > 0 and not is_soft(plan.chain_weight)
     touched = collect(graph, plan, hidden, top, SHORT if settles else NO_LIMIT, extra, space)
     touched = sum_touched(graph, plan, hidden, strongest_only, space, touched)
     if not settles:
         return touched, True
-    base, looked, walked = back_prior_of(plan, hidden.start), np.int64(2**62), False
+    base, last_checked, walked = back_prior_of(plan, hidden.start), np.int64(2**62), False
     for i in range(len(plan.chain_length)):
         if plan.chain_length[i] <= SHORT:
             continue
         left = most_to_come(plan.chain_evidence, i, weight)
-        if 2 * left <= looked:  # to look takes time too: not at every chain
+        if 2 * left <= last_checked:  # the check takes time: only when the bound has halved
             touched = sum_touched(graph, plan, hidden, strongest_only, space, touched)
             if is_settled(plan, space, base, strongest_only, touched, answers, known_answers, left):
                 return touched, walked
-            looked = left
+            last_checked = left
         touched = chain(graph, plan, plan.chain_weight, i, hidden, top, space, None, touched)
         walked = True
     touched = sum_touched(graph, plan, hidden, strongest_only, space, touched)
@@ -59,10 +59,10 @@ def score_until_settled(
 
 @compiled
 def most_to_come(evidence: Longs, first: int, weight: Longs) -> np.int64:
-    """Return what the chains from `first` on can add to a total: the strongest, in places that count less and less.
+    """Return the most that the chains from `first` on can add to a total.
 
-    `evidence` has that of all chains, strongest first, and `weight` what each place counts. Rules that were there
-    before only push them to later places.
+    `evidence` is that of all chains, strongest first; the j-th strongest rule counts weight[j] (`weight`), which never
+    increases with j. Earlier rules only push these chains to larger j.
     """
     most = np.int64(0)
     for j in range(min(len(weight), len(evidence) - first)):
@@ -75,10 +75,10 @@ def is_settled(
     plan: Plan, space: ScoreSpace, base: int, strongest_only: bool, touched: int, answers: Ids, known_answers: Ids,
     left: int,
 ) -> bool:  # fmt: skip
-    """Return whether every other candidate stays on its side of each answer when each total may still rise by `left`.
+    """Return whether every candidate stays above or below each answer if totals can still rise by `left`.
 
-    `space` has the evidence so far, of `touched` candidates; `base` is the `back_prior_of` the query. `answers` are
-    those to be ranked; `known_answers` do not compete.
+    `space` has the evidence so far of the `touched` candidates; `base` is the `back_prior_of` the query. `answers` are
+    ranked; `known_answers` do not compete.
     """
     num_entities = len(space.slot)
     for answer in answers:
@@ -100,9 +100,9 @@ def is_settled(
 
 @compiled
 def score_bounds(total: int, left: int) -> tuple[np.int64, np.int64]:
-    """Return two bounds for an answer of `total` when all may rise by `left`.
+    """Return (below, above) for an answer with this `total` if every total can still rise by `left`.
 
-    A candidate below the first stays below the answer, one from the second on stays above it.
+    A candidate with less than `below` stays below the answer; a candidate with at least `above` stays above it.
     """
     lowest = -np.expm1(-total / SCALE) - APART
     highest = -np.expm1(-(total + left) / SCALE) + APART

@@ -1,7 +1,7 @@
 """rule_card: a rule with its counts, a confidence interval, examples, counterexamples and predictions.
 
-The instances of a rule are listed page by page, by subject and object id. Only as much is evaluated as a page needs:
-candidates are evaluated in blocks, the first ones small.
+The instances of a rule are listed page by page, by subject and object id. Candidates are evaluated in blocks, the
+first blocks small, until the page is full.
 
 `offset` and `limit` select a page: the number of instances to skip, and the most to list.
 """
@@ -42,7 +42,7 @@ from .why import specific_groundings
 MAX_ANSWERS = 3
 """Known answers shown beside a counterexample."""
 MAX_SCANNED = 2_000
-"""Instances searched for different subjects."""
+"""Limit of the instances searched for different subjects."""
 FIRST_BLOCK = 64
 """Candidates in the first block; each following block is twice as large."""
 
@@ -54,8 +54,8 @@ Tuple = tuple[int, int]
 class Instance:
     """A head tuple whose body holds, with one `grounding` (None if none was searched).
 
-    `known` are other answers of the data for the subject of a counterexample, `num_known` their number; they contradict
-    the rule if the predicate has a single answer. `is_held_out`: it is a fact of another split.
+    `known` are answers in the data for the subject of a counterexample, `num_known` is their number; they contradict
+    the rule if the predicate has a single answer. `is_held_out`: the tuple is a fact of another split.
     """
 
     fact: Fact
@@ -69,10 +69,10 @@ class Instance:
 class RuleCard(HasOutline):
     """A `rule` with its `stats` and `weight`, and its instances.
 
-    `interval` is the 95 % interval of the confidence (Wilson).
+    `interval` is the 95 % confidence interval of the confidence (Wilson).
 
-    Without given negatives (`has_negatives`), a counterexample is a prediction that is not in the data, which need not
-    be false. With them, `counterexamples` are given as false, and `predictions` are unknown. `examples` are facts.
+    `examples` are facts. If negatives are given (`has_negatives`), `counterexamples` are given as false and
+    `predictions` are unknown. Otherwise a counterexample is a prediction that is not in the data; it need not be false.
     `is_functional`: the target nearly always has a single answer. The lists start at `offset`.
 
     Attributes:
@@ -166,9 +166,9 @@ class RuleCard(HasOutline):
 
 
 class RuleCards:
-    """Makes the cards of many rules over one base. `known` are the facts of all splits, `negatives` given false facts.
+    """Makes cards of rules over one base. `known` are the facts of all splits, `negatives` the given false facts.
 
-    `rules` supplies the statistics of rows; without it every rule is counted. `memory` is in bytes.
+    `rules` has the statistics of its rows; without it, every rule is counted. `memory` is in bytes.
     """
 
     def __init__(
@@ -202,8 +202,8 @@ class RuleCards:
         """Return the card of `rule`: a row of the set, or a rule, which is counted if it has no statistics.
 
         `examples` and `counterexamples` are the numbers to list (counterexamples default to examples); both lists start
-        at `offset`. With `spread` they are about different subjects if possible, since three facts about one say
-        little.
+        at `offset`. With `spread` they are about different subjects if possible, which says more than three facts about
+        one subject.
         """
         if offset < 0 or examples < 0:
             raise ConfigError(f"a page needs an offset and a size of 0 or more, got {offset} and {examples}", "offset")
@@ -244,10 +244,10 @@ class RuleCards:
         return tuple(found)
 
     def instances(self, rule: Rule, stats: RuleStats | None = None) -> Instances:
-        """Return the instances of `rule`; `stats` of the same base say when all have been found."""
+        """Return the instances of `rule`; `stats` of the same base tell when all are found."""
         found = Instances(self.evaluator, rule)
         if stats is None or len(found.facts) != stats.head_size:
-            return found  # counted on another base, so the end is unknown
+            return found  # counted on another base, so the numbers of instances are unknown
         others = None if self._negatives(rule) is not None else stats.body_size - stats.support
         return Instances(self.evaluator, rule, stats.support, others)
 
@@ -270,7 +270,7 @@ class RuleCards:
     def _instance(self, rule: Rule, pair: Tuple, hide: bool = False) -> Instance:
         x, y = pair
         other = None if y == NO_OBJECT else y
-        # A constant may be in another scene; without one, only the scene of x matters.
+        # Without constants, the body sees only the scene of x.
         near = self.kb if rule.constants else self._scenes.around([x])
         ways, _ = specific_groundings(near, rule, x, other, 1, hide)
         target = self.kb.predicate_id(rule.target)
@@ -300,11 +300,11 @@ def rule_card(
     """Return the card of one rule.
 
     Args:
-        rules: The set that `rule` is a row of; None if it is a rule itself.
-        kb: The facts that the rule was, or will be, counted on.
+        rules: The rule set, if `rule` is a row of it; otherwise None is allowed.
+        kb: The facts on which the rule was counted, or will be.
         rule: A row of `rules`, a rule with its statistics, or a rule as text or value, which is counted.
         examples: The number of examples, of counterexamples and of predictions.
-        offset: The number of each to skip.
+        offset: The number to skip in each list.
         known: The facts of all splits; a prediction among them is marked as held out.
         negatives: Given false facts, which become the counterexamples.
         memory: Bytes that one evaluation may take.
@@ -319,8 +319,8 @@ def rule_card(
 class Instances:
     """The instances of one `rule` on the base of `evaluator`.
 
-    `most_examples` and `most_others` are their numbers, if known, and tell when to stop. With `spread`, lists are about
-    different subjects if possible.
+    `most_examples` and `most_others` are the numbers of instances, if known; the search stops there. With `spread`,
+    lists are about different subjects if possible.
     """
 
     evaluator: Evaluator
@@ -335,7 +335,7 @@ class Instances:
         return self.evaluator.kb
 
     def examples(self, offset: int, limit: int) -> list[Tuple]:
-        """Return facts of the head whose body holds, each hidden from itself."""
+        """Return facts of the head whose body holds, each fact hidden from its own body."""
         return self._page(self._supported(self.facts), offset, limit, self.most_examples)
 
     def covered(self, facts: Facts, offset: int, limit: int) -> list[Tuple]:
@@ -345,7 +345,7 @@ class Instances:
         return self._page(self._supported(some), offset, limit, None)
 
     def others(self, offset: int, limit: int, leave_out: Facts | None = None) -> list[Tuple]:
-        """Return head tuples whose body holds that are neither facts nor in `leave_out`."""
+        """Return head tuples whose body holds and that are neither facts nor in `leave_out`."""
         known, most = self._known, self.most_others
         if leave_out is not None:
             known = np.union1d(known, fact_keys(self.kb, matching(self.kb, self.rule, leave_out)))
@@ -362,7 +362,7 @@ class Instances:
         return fact_keys(self.kb, self.facts)
 
     def _page(self, found: Iterator[Tuple], offset: int, limit: int, most: int | None) -> list[Tuple]:
-        """Return items offset .. offset + limit - 1; there are `most`, so the search stops there."""
+        """Return items offset .. offset + limit - 1; the search stops after `most` items, the total if known."""
         stop = offset + limit if most is None else min(offset + limit, most)
         if stop <= offset:
             return []
@@ -396,7 +396,7 @@ class Instances:
             yield x[block][query[order]], node[order]
 
     def _subjects(self) -> Longs:
-        """Return the entities that can be subjects, ascending: those that the body allows for X."""
+        """Return the entities that the body allows for X, ascending."""
         head = IdHead.of(self.kb, self.rule)
         if head.subject >= 0:
             return np.asarray([head.subject])
@@ -405,7 +405,7 @@ class Instances:
 
 
 def _branches(formula: Formula) -> Iterator[tuple[Formula, Formula]]:
-    """Yield each branch of a positive disjunction, and the formula without the other branches."""
+    """Yield each branch of every positive disjunction, with the formula that keeps only this branch."""
     match formula:
         case And(arguments):
             for place, argument in enumerate(arguments):
@@ -418,7 +418,7 @@ def _branches(formula: Formula) -> Iterator[tuple[Formula, Formula]]:
 
 
 def _possible_x(kb: KnowledgeBase, body: Formula) -> Longs | None:
-    """Return the entities with the first step of a necessary statement that begins at X; None if there is none."""
+    """Return the entities that can take the first step of a required statement starting at X; None without one."""
     for part in body.arguments if isinstance(body, And) else (body,):
         if isinstance(part, Statement) and part.start == X and part.steps:
             step = part.steps[0]
@@ -435,7 +435,7 @@ def _blocks(total: int) -> Iterator[tuple[int, int]]:
 
 
 def _spread(found: Iterator[Tuple], count: int) -> list[Tuple]:
-    """Return `count` items, about different subjects as far as the first ones allow."""
+    """Return `count` items, about different subjects if the first MAX_SCANNED items allow it."""
     first: dict[int, Tuple] = {}
     more: list[Tuple] = []
     for pair in islice(found, MAX_SCANNED):

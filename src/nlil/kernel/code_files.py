@@ -1,4 +1,4 @@
-"""Where machine code is cached on disk, and whether there is any. Does not import numba."""
+"""Find cached machine code on disk. Does not import numba."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def is_kept(function: Compiled) -> bool:
-    """Return whether machine code of `function`, as it is now, is on disk."""
+    """Return whether machine code of the current version of `function` is on disk."""
     return any(any(folder.glob(f"{file_stem(function)}-*.machine")) for folder in folders(function))
 
 
 def file_stem(function: Compiled) -> str:
-    """Return the prefix of the file names of `function`: its name and a hash of all its code."""
+    """Return the prefix of the cache files of `function`: its name and a hash of its code."""
     name = f"{function.function.__module__}.{function.function.__qualname__}".replace("<", "").replace(">", "")
     return f"{name}-{function.stamp[:16]}"
 
@@ -32,7 +32,7 @@ def folders(function: Compiled) -> Iterator[Path]:
     """Yield the cache folders of `function`, best first: beside the source, per user, temporary."""
     source = Path(function.function.__code__.co_filename)
     if not source.is_file():
-        return  # defined at a prompt
+        return  # defined in an interactive session
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         yield Path(chosen) / digest(str(source.parent))[:16]
     yield source.parent / "__pycache__"
@@ -43,14 +43,14 @@ def folders(function: Compiled) -> Iterator[Path]:
 
 
 def make_folder(folder: Path) -> None:
-    """Create `folder` and its parents; a temporary one is private to this user."""
+    """Create `folder` and its parents; a temporary folder is private to this user."""
     if folder.parent == _temporary():
         folder.parent.mkdir(mode=0o700, exist_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
 
 
 def is_safe(folder: Path) -> bool:
-    """Return whether code in `folder` can be trusted: anybody may write to the temporary directory."""
+    """Return whether code in `folder` can be trusted, since anybody can write to the temporary directory."""
     if folder.parent != _temporary() or not hasattr(os, "getuid"):
         return True
     found = folder.parent.lstat()
@@ -58,7 +58,7 @@ def is_safe(folder: Path) -> bool:
 
 
 def _temporary() -> Path | None:
-    """The folder of this user in the temporary directory; None where nothing can be written, not even there."""
+    """Return the folder of this user in the temporary directory; None if no directory is writable."""
     try:
         return Path(tempfile.gettempdir()) / f"nlil-{getattr(os, 'getuid', int)()}"
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""`@compiled`: a Python function whose loops run as machine code, made when it is first called.
+"""`@compiled`: a Python function that is compiled to machine code when it is first called.
 
-Neither the decorator nor the module that uses it imports numba, which alone takes half a second: what never calls a
-compiled function never pays for it. `SmallWork` runs the first small work in plain Python for the same reason.
+Importing numba takes half a second, so neither the decorator nor the module that uses it imports it: a process that
+calls no compiled function does not pay for it. For the same reason, `SmallWork` runs small work in plain Python.
 """
 
 from __future__ import annotations
@@ -22,14 +22,13 @@ if TYPE_CHECKING:
     from .machine_code import Entry, Part
 
 
-_making = threading.Lock()
+_entry_lock = threading.Lock()
 SMALL_STEPS = 50_000
-"""Steps (edges looked at, and the like) that plain Python takes in less time than numba takes to load."""
+"""Steps (visited edges, for example) that plain Python can do in the time that numba takes to load."""
 
 
 class Compiled:
-    """A function as `compiled` makes it. Called from Python it runs as machine code; compiled functions that call it
-    take its code into their own."""
+    """The result of `compiled`. Called from Python, it runs as machine code; other compiled functions inline it."""
 
     def __init__(self, function: FunctionType) -> None:
         update_wrapper(self, function)
@@ -39,11 +38,11 @@ class Compiled:
     def __call__(self, *arguments: Any) -> Any:
         if _interpreted.depth:
             return self.function(*arguments)
-        plain = [int(value) if isinstance(value, np.integer) else value for value in arguments]  # one type of integers
+        plain = [int(value) if isinstance(value, np.integer) else value for value in arguments]  # a single integer type
         return (self._entry or self.entry)(*plain)
 
     def __reduce__(self) -> str:
-        """In another process it is what has the same name there."""
+        """Pickle as a name: another process uses its own function of this name."""
         return self.function.__qualname__
 
     @property
@@ -56,7 +55,7 @@ class Compiled:
         """The function as Python code calls it."""
         from .machine_code import make_entry
 
-        with _making:  # threads that come at once share one
+        with _entry_lock:  # concurrent threads share one entry
             if self._entry is None:
                 self._entry = make_entry(self)
         return self._entry
@@ -70,35 +69,39 @@ class Compiled:
 
     @property
     def _numba_type_(self) -> Any:
-        """What numba asks every object that a compiled function names."""
+        """The type that numba asks of every object that a compiled function refers to."""
         return self.part.type
 
     @cached_property
     def stamp(self) -> str:
-        """What the machine code depends on beside the types of the arguments: this function's own code and all that it
-        names. Where it changes, in whatever file, the function is compiled again."""
-        return sha256(repr([_code(self.function.__code__), *_named(self.function)]).encode()).hexdigest()
+        """A hash of the code of this function and of everything it refers to, in any file.
+
+        The machine code depends only on this and on the argument types; if it changes, the function is recompiled.
+        """
+        return sha256(repr([_code(self.function.__code__), *_globals_used(self.function)]).encode()).hexdigest()
 
 
 class Shared(Compiled):
-    """A function as `shared` makes it."""
+    """The result of `shared`."""
 
     def __call__(self, *arguments: Any) -> Any:
         return self.function(*arguments)
 
 
 def shared(function: Callable[..., Any]) -> Any:
-    """Let `function` be one definition for compiled functions and for Python.
+    """Share `function` between compiled functions and Python.
 
-    Called from Python it is plain Python, so that it takes arrays and tensors as well as numbers.
+    Called from Python, it runs as plain Python, so that it accepts arrays and tensors as well as numbers.
     """
     assert isinstance(function, FunctionType)
     return Shared(function)
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Compile `function` to machine code that releases the interpreter lock, when it is first called; the result is
-    cached on disk. It takes positional arguments: numbers, arrays, and named tuples of them."""
+    """Compile `function` at its first call to machine code that releases the interpreter lock; cached on disk.
+
+    It takes only positional arguments: numbers, arrays, and named tuples of them.
+    """
     assert isinstance(function, FunctionType)
     return Compiled(function)
 
@@ -114,7 +117,7 @@ if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
 
 @contextmanager
 def interpreted(small: bool = True) -> Iterator[None]:
-    """Where the work is `small`, compiled functions run as plain Python inside this block, in this thread.
+    """Run compiled functions as plain Python inside this block, in this thread, if the work is `small`.
 
     Results are the same.
     """
@@ -126,11 +129,11 @@ def interpreted(small: bool = True) -> Iterator[None]:
 
 
 class SmallWork:
-    """Runs work in plain Python until it has come to `limit` steps in all, and as machine code from there on.
+    """Runs work in plain Python up to `limit` steps in total, and as machine code from then on.
 
     Args:
-        function: the compiled function that does the work: where numba is loaded already and so is the machine code,
-            or it is on disk, no work is small. None: that does not matter.
+        function: the compiled function that does the work. If numba is loaded, and the machine code is loaded or on
+            disk, no work is small. None: skip this check.
     """
 
     limit = SMALL_STEPS
@@ -141,7 +144,7 @@ class SmallWork:
 
     @property
     def is_left(self) -> bool:
-        """Whether work is done in plain Python still."""
+        """Whether work still runs in plain Python."""
         if self.left >= 0 and self.function is not None and "numba" in sys.modules:
             from .code_files import is_kept
 
@@ -150,21 +153,21 @@ class SmallWork:
         return self.left >= 0
 
     def of(self, steps: float) -> AbstractContextManager[None]:
-        """Return the block of one piece of work, which takes about so many steps."""
+        """Return the context of one piece of work that takes about this number of `steps`."""
         self.left -= steps
         return interpreted(self.is_left)
 
 
 def _code(code: CodeType) -> list[object]:
-    """What a function does; not where it stands, nor how it is documented."""
+    """Return what a function does, without its location and docstring."""
     constants = [_code(value) if isinstance(value, CodeType) else repr(value) for value in code.co_consts]
     if code.co_consts and isinstance(code.co_consts[0], str):
         constants = constants[1:]  # the docstring
     return [code.co_code, constants, code.co_names, code.co_varnames]
 
 
-def _named(function: FunctionType) -> list[str]:
-    """What the names in a function stand for, as far as they stand for something outside it."""
+def _globals_used(function: FunctionType) -> list[str]:
+    """Return the defaults and the values of the global names that a function refers to, as text."""
     found = [repr(function.__defaults__)]
     for name in sorted(_names(function.__code__) & function.__globals__.keys()):
         value = function.__globals__[name]

@@ -1,13 +1,13 @@
-"""How much each kind of rule counts, fitted on validation facts.   [docs/evaluation.md]
+"""Fit how much each kind of rule counts, on validation facts.   [docs/evaluation.md]
 
-Rules of one kind often say the same thing: five chains through one neighbour are hardly more than one. So the
-j-th strongest rule of a kind counts factor * discount^j of its evidence; sixteen numbers, the same for all targets,
-chosen for the mean reciprocal rank of validation facts, which no rule was counted on (held-out ones: see `UNKNOWN`).
-They are used only if half of the facts choose numbers that are better for the other half too.
+Rules of one kind are often redundant: five chains through one neighbour prove hardly more than one. So the j-th
+strongest rule of a kind counts factor * discount^j of its evidence. These sixteen numbers, the same for all targets,
+maximise the mean reciprocal rank of validation facts, on which no rule was counted (if they are held out, see
+`UNKNOWN`). They are used only if the numbers fitted on each half of the facts improve the other half.
 
-Numbers are tried one at a time. That changes only candidates for which a rule of this kind fires, and those are few: so
-the evidence is kept as a list for each query and kind, what the other kinds say is added up once for all values, and a
-query without evidence of this kind keeps its rank.
+Numbers are tried one at a time. Each changes only the few candidates with a rule of its kind. So evidence is stored by
+query and kind, the evidence of the other kinds is summed once for all values, and a query without evidence of this kind
+keeps its rank.
 """
 
 from __future__ import annotations
@@ -45,25 +45,25 @@ NUMBERS = tuple(
     for kind in range(len(KINDS))
     for column, values in enumerate((FACTORS, DISCOUNTS)[: 1 if KINDS[kind] == "prior" else 2])
 )
-"""What is chosen, one after the other: (kind, column of the weighing, values). A side has one prior: no discount."""
+"""The numbers to fit, in this order: (kind, column of the weighing, values). Priors have no discount."""
 START = (1.0, 0.6)
 """Factor and discount of every kind before the first step."""
 MAX_ROUNDS = 4
 """Passes over all numbers."""
 STEP_GAIN, ROUND_GAIN = 1e-6, 1e-4
-"""What the mean reciprocal rank must rise by to take a value, and in a round to begin another."""
+"""Least gain in mean reciprocal rank to accept a value, and to start another round."""
 MAX_CANDIDATES = 100
-"""Best candidates of a query, by the weights that the search starts with, among which an answer is ranked."""
+"""An answer is ranked among this many candidates of its query, the best under the initial weights."""
 MARGIN = 4
-"""Long chains of a query are walked until they could not change its ranks even if they counted this many times, all
-other kinds of rules at the weights that the search starts with: an estimate where the search goes far from those."""
+"""Long chains are walked until they could not change a rank even with this many times their weight, all other kinds at
+their initial weights. Ranks are approximate if the search moves far from those."""
 UNKNOWN = 2
-"""Where facts are held out, an answer of rank r is worth 3 / (r + 2) instead of 1 / r. Other true answers, which
-nobody knows, compete with it there; how it stands among them says nothing, and 1 / r is mostly about that."""
+"""If facts are held out, an answer of rank r is worth 3 / (r + 2) instead of 1 / r. It then competes with true answers
+that are not known; its order among them is meaningless, but dominates 1 / r."""
 TIE = 1e-6
-"""Scores that differ by less are tied; an answer with less is as good as one without evidence."""
+"""Scores that differ by less are tied; an answer with a lower score counts as one without evidence."""
 BLOCK_SIZE = 512
-"""Queries of one task: to hand over the arrays takes as long as fifty of them."""
+"""Queries per task; passing the arrays costs as much as fifty queries."""
 
 
 def fit_weighing(
@@ -74,17 +74,17 @@ def fit_weighing(
     progress: Progress = silent,
     stop: Stop | None = None,
 ) -> Aggregation:
-    """The aggregation of the rules with a weighing, or as it is where that does not help or there are few facts.
+    """Return the aggregation of the rules with a fitted weighing; unchanged if it does not help or facts are few.
 
     Args:
         validation: the rules to weigh, and the facts whose ranks are to rise.
-        seed: cuts the facts in halves.
+        seed: splits the facts into halves.
         threads: CPU threads; 0: all cores.
-        memory: bytes that block sizes are chosen for.
-        progress: told how many queries are gathered.
-        stop: ends the fit; the aggregation then stays as it is, as half of a fit is not known to help.
+        memory: bytes, which limit the block sizes.
+        progress: receives the number of gathered queries.
+        stop: ends the fit; the aggregation is then unchanged, since an incomplete fit may not help.
     """
-    stop = Stop(whole=stop)  # its `cut` tells about this fitting alone
+    stop = Stop(whole=stop)  # so that `cut` refers to this fit only
     before = validation.rules.aggregation
     most = affordable(WEIGHING.most_facts, validation.kb.num_entities)
     folds = validation.drawn(most, np.random.default_rng((seed, 5)), is_judged)
@@ -100,46 +100,46 @@ def fit_weighing(
             ranker.check_time()
         except Stopped:
             return before
-    sample = Sample.join(samples, [len(fold.facts) for fold in folds])
+    sample = CandidateSample.join(samples, [len(fold.facts) for fold in folds])
     half = np.random.default_rng((seed, 6)).permutation(num_facts)[sample.fact] % 2 == 0
     trials, unknown = Trials.of(sample, threads), UNKNOWN if validation.num_held_out else 0
     plain, gains = worth(trials.plain_reciprocal(before.top), unknown), []
-    for one in (half, ~half):
-        found = trials.reciprocal(ascend(trials, start, stop, one, unknown=unknown))
-        gains.append((worth(found, unknown) - plain)[~one])
+    for fitted in (half, ~half):
+        found = trials.reciprocal(ascend(trials, start, stop, fitted, unknown=unknown))
+        gains.append((worth(found, unknown) - plain)[~fitted])
     if not WEIGHING.passes(np.concatenate(gains)):
         return before
     chosen = ascend(trials, start, stop, unknown=unknown)
-    if stop.cut or not chosen[:, 0].any():  # every kind misleads: no order would be best, but a score is more than 0
+    if stop.cut or not chosen[:, 0].any():  # all factors 0: every score would be 0
         return before
-    chosen[:, 0] /= chosen[:, 0].max()  # only ratios matter to an order, and a score must not come near 1
+    chosen[:, 0] /= chosen[:, 0].max()  # the order depends on ratios only, and scores must stay clear of 1
     return replace(before, weighing=tuple(map(tuple, chosen.tolist())))
 
 
 def started(rules: RuleSet) -> RuleSet:
-    """The rules with the weights that the search starts with."""
+    """Return the `rules` with the initial weights of the search."""
     return replace(rules, aggregation=replace(rules.aggregation, weighing=(START,) * len(KINDS)))
 
 
 def try_weighing(rules: RuleSet, kb: KnowledgeBase, facts: Facts) -> np.ndarray:
-    """Return what `facts` alone would choose, however few they are and whether it helps or not."""
+    """Return the weighing fitted on `facts`, however few they are and whether or not it helps."""
     trials = Trials.of(gather(Ranker(started(rules), kb, 1), facts, facts), 1)
     trials.plain_reciprocal(rules.aggregation.top)
     return ascend(trials, np.array([START] * len(KINDS)))
 
 
 def worth(reciprocal: Doubles, unknown: int) -> Doubles:
-    """Return what ranks are worth, 1 at most: the `reciprocal` ranks, flatter at the top if answers are `unknown`."""
+    """Return (1 + unknown) / (rank + unknown) for each of the `reciprocal` ranks; `unknown` = 0 leaves them as is."""
     return (1 + unknown) / (1 / reciprocal + unknown) if unknown else reciprocal
 
 
 def ascend(
     trials: Trials, start: np.ndarray, stop: Stop | None = None, among: Mask | None = None, unknown: int = 0
 ) -> np.ndarray:
-    """Change one number of `start` at a time, while that raises what the ranks are worth.
+    """Change one number of `start` at a time, as long as the mean `worth` of the ranks rises.
 
-    `trials` rank the queries; those `among` them count (None: all). `unknown` is that of `worth`. Returns the weighing,
-    (kinds, 2).
+    `trials` rank the queries, of which only those marked by `among` count (None: all). `unknown` is passed to `worth`.
+    Returns the weighing, (kinds, 2).
     """
     stop = stop or Stop()
     rows = np.arange(len(trials.sample.fact)) if among is None else np.flatnonzero(among)
@@ -152,9 +152,9 @@ def ascend(
             if stop():
                 return best
             for value, found in zip(values, tried):
-                value_of_found = _mean(worth(found, unknown))
-                if value_of_found > now + STEP_GAIN:
-                    best[kind, column], now, ranks = value, value_of_found, found
+                objective = _mean(worth(found, unknown))
+                if objective > now + STEP_GAIN:
+                    best[kind, column], now, ranks = value, objective, found
         if now < before + ROUND_GAIN:
             break
     return best
@@ -167,14 +167,14 @@ def _mean(ranks: Doubles) -> float:
 # ranks of a sample ------------------------------------------------------------------------------------
 
 
-class Sample(NamedTuple):
+class CandidateSample(NamedTuple):
     """Validation queries with the evidence of their best candidates, the answer first.
 
     Attributes:
-        strongest: (queries, candidates, kinds, places), evidence; a prior has one place.
-        real: (queries, candidates), the answer always is; of the others, those that do not fill up.
-        fact: (queries,), the number of the fact.
-        unproposed: (queries,), candidates without evidence, which tie with an answer that has none.
+        strongest: (queries, candidates, kinds, places), the evidence of the strongest rules; a prior uses one place.
+        real: (queries, candidates), False for padding.
+        fact: (queries,), the number of the fact of each query.
+        unproposed: (queries,), the number of candidates without evidence; they tie with an answer without evidence.
     """
 
     strongest: np.ndarray
@@ -183,34 +183,34 @@ class Sample(NamedTuple):
     unproposed: Longs
 
     @classmethod
-    def empty(cls, fact: Longs, candidates: int, places: int) -> Sample:
-        """Make a sample to be filled in: queries about each `fact`, with so many `candidates` and `places`."""
+    def empty(cls, fact: Longs, candidates: int, places: int) -> CandidateSample:
+        """Allocate a sample for the query of each `fact`, with this number of `candidates` and `places`."""
         shape = len(fact), candidates
         strongest = np.zeros((*shape, len(KINDS), places), np.float32)
         return cls(strongest, np.zeros(shape, bool), fact, np.zeros(len(fact), np.int64))
 
     @classmethod
-    def join(cls, samples: Sequence[Sample], num_facts: Sequence[int]) -> Sample:
-        """Join the queries of all `samples`, whose facts, `num_facts` in each, are numbered on."""
+    def join(cls, samples: Sequence[CandidateSample], num_facts: Sequence[int]) -> CandidateSample:
+        """Join the queries of all `samples`; facts are renumbered, `num_facts` of them in each sample."""
         if len(samples) == 1:
             return samples[0]
         first = np.cumsum([0, *num_facts])
         numbered = (s._replace(fact=s.fact + begin) for s, begin in zip(samples, first))
         return cls._make(np.concatenate(columns) for columns in zip(*numbered))
 
-    def part(self, chosen: Mask | slice) -> Sample:
-        """The chosen queries."""
-        return Sample._make(column[chosen] for column in self)
+    def part(self, chosen: Mask | slice) -> CandidateSample:
+        """Return the sample of the `chosen` queries."""
+        return CandidateSample._make(column[chosen] for column in self)
 
 
-class Firings(NamedTuple):
-    """Candidates with evidence of kind k for query q: pointer[q, k] .. pointer[q, k + 1], by number.
+class KindEvidence(NamedTuple):
+    """The evidence of a sample by query and kind: entries pointer[q, k] .. pointer[q, k + 1] - 1, by candidate.
 
     Attributes:
         pointer: (queries, kinds + 1), as above.
-        depth: (queries, kinds), places that any of them uses.
-        candidate: its number in the sample.
-        strength: (places, firings), evidence.
+        depth: (queries, kinds), the largest number of places that an entry uses.
+        candidate: (entries,), the number of the candidate in the sample.
+        strength: (places, entries), the evidence.
     """
 
     pointer: Longs
@@ -219,8 +219,8 @@ class Firings(NamedTuple):
     strength: np.ndarray
 
     @classmethod
-    def of(cls, sample: Sample) -> Firings:
-        """Lay out the evidence of `sample` by kind."""
+    def of(cls, sample: CandidateSample) -> KindEvidence:
+        """Group the evidence of `sample` by query and kind."""
         queries, _, kinds, _ = sample.strongest.shape
         there = (sample.strongest[..., 0] > 0) & sample.real[..., None]
         query, kind, candidate = np.nonzero(there.transpose(0, 2, 1))
@@ -234,29 +234,31 @@ class Firings(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """The queries of a `sample`, ready to be ranked with any weighing: for each kind (factor, discount).
+    """The queries of a `sample`, prepared for ranking with any weighing, a (factor, discount) for each kind.
 
-    `firings` hold their evidence by kind; `pool` has the threads.
+    `evidence` is their evidence by kind; `pool` has the threads.
     """
 
-    sample: Sample
-    firings: Firings
+    sample: CandidateSample
+    evidence: KindEvidence
     pool: Pool[None]
 
     @classmethod
-    def of(cls, sample: Sample, threads: int = 1) -> Trials:
-        """Make `sample` ready to be ranked on so many `threads`; 0: all cores."""
-        return cls(sample, Firings.of(sample), Pool(lambda: None, threads))
+    def of(cls, sample: CandidateSample, threads: int = 1) -> Trials:
+        """Prepare `sample` for ranking on this number of `threads`; 0: all cores."""
+        return cls(sample, KindEvidence.of(sample), Pool(lambda: None, threads))
 
     def reciprocal(self, weighing: np.ndarray) -> Doubles:
-        """Return 1 / rank of every query's answer with this `weighing`, (kinds, 2)."""
+        """Return 1 / rank of the answer of every query under this `weighing`, (kinds, 2)."""
         queries, *_, places = self.sample.strongest.shape
         result, weight = np.empty(queries), weights(weighing, places)
-        self.pool.map(lambda _, some: _rank(self.firings, self.sample, weight, *some, result), _blocks(queries))
+        self.pool.map(
+            lambda _, some: _rank_queries(self.evidence, self.sample, weight, *some, result), _blocks(queries)
+        )
         return result
 
     def plain_reciprocal(self, top: int) -> Doubles:
-        """The same with all kinds alike: the `top` strongest rules, and the priors."""
+        """Return 1 / rank without a weighing: the `top` strongest rules of any kind count, and the priors."""
         queries, candidates = self.sample.real.shape
         result = np.empty(queries)
 
@@ -280,9 +282,9 @@ class Trials:
         values: Sequence[float],
         stop: Stop | None = None,
     ) -> Doubles:
-        """(values, rows): 1 / rank of the answers of some queries when weighing[kind, column] is each of the values.
+        """Return (values, rows): 1 / rank of the queries `rows`, with weighing[kind, column] set to each of `values`.
 
-        `now` has their 1 / rank with the weighing as it is. What comes after a `stop` is not to be used.
+        `now` is their 1 / rank under the current `weighing`. The result is invalid after a `stop`.
         """
         tried = np.repeat(weighing[None], len(values), axis=0)
         tried[:, kind, column] = values
@@ -291,7 +293,7 @@ class Trials:
         of_value = np.ascontiguousarray(weights(tried, places)[:, kind])
 
         def try_values(_: None, some: tuple[int, int]) -> None:
-            _try_values(self.firings, self.sample, kind, rows, now, weight, of_value, *some, result)
+            _try_values(self.evidence, self.sample, kind, rows, now, weight, of_value, *some, result)
 
         self.pool.map(try_values, _blocks(len(rows)), stop=stop)
         return result
@@ -302,37 +304,37 @@ def _blocks(count: int) -> list[tuple[int, int]]:
 
 
 def weights(weighing: np.ndarray, places: int) -> np.ndarray:
-    """Return what the j-th strongest rule of a kind counts: (..., kinds, places) for a `weighing` (..., kinds, 2)."""
+    """Return factor * discount^j for the j-th place: (..., kinds, `places`) for a `weighing` (..., kinds, 2)."""
     found = weighing[..., :1] * weighing[..., 1:] ** np.arange(places)
     return np.asarray(found.astype(np.float32))
 
 
 @compiled
 def _scores_without(
-    firings: Firings, sample: Sample, q: int, left_out: int, weight: np.ndarray, score: Doubles
+    evidence: KindEvidence, sample: CandidateSample, q: int, left_out: int, weight: np.ndarray, score: Doubles
 ) -> None:
-    """The scores of all candidates of query q without the kind `left_out`; -inf is no candidate's."""
+    """Compute the scores of the candidates of query q without the kind `left_out`; padding gets -inf."""
     real = sample.real[q]
     for c in range(len(score)):
         score[c] = 0.0 if real[c] else -np.inf
     for k in range(len(weight)):
         if k == left_out:
             continue
-        for j in range(firings.depth[q, k]):
+        for j in range(evidence.depth[q, k]):
             factor = weight[k, j]
-            for i in range(firings.pointer[q, k], firings.pointer[q, k + 1]):
-                score[firings.candidate[i]] += factor * firings.strength[j, i]
+            for i in range(evidence.pointer[q, k], evidence.pointer[q, k + 1]):
+                score[evidence.candidate[i]] += factor * evidence.strength[j, i]
 
 
 @compiled
 def _reciprocal_rank(own: float, above: int, tied: int, unproposed: int) -> float:
-    """Of an answer of the score `own`, which is tied with itself."""
+    """Return 1 / rank of an answer with the score `own`; `tied` includes the answer."""
     return 1.0 / rank(above, tied + unproposed if own < TIE else tied)
 
 
 @compiled
 def _rank_of_first(score: Doubles, unproposed: int) -> float:
-    """1 / rank of the answer, whose score is the first."""
+    """Return 1 / rank of the answer, whose score comes first."""
     above, tied = count_tied(score, score[0] - TIE, score[0] + TIE)
     return _reciprocal_rank(score[0], above, tied, unproposed)
 
@@ -346,17 +348,19 @@ def _ranks_of_first(score: Doubles, unproposed: Longs) -> Doubles:
 
 
 @compiled
-def _rank(firings: Firings, sample: Sample, weight: np.ndarray, low: int, high: int, result: Doubles) -> None:
+def _rank_queries(
+    evidence: KindEvidence, sample: CandidateSample, weight: np.ndarray, low: int, high: int, result: Doubles
+) -> None:
     score = np.empty(sample.real.shape[1])
     for q in range(low, high):
-        _scores_without(firings, sample, q, -1, weight, score)
+        _scores_without(evidence, sample, q, -1, weight, score)
         result[q] = _rank_of_first(score, sample.unproposed[q])
 
 
 @compiled
 def _try_values(
-    firings: Firings,
-    sample: Sample,
+    evidence: KindEvidence,
+    sample: CandidateSample,
     kind: int,
     rows: Longs,
     now: Doubles,
@@ -366,31 +370,31 @@ def _try_values(
     high: int,
     result: Doubles,
 ) -> None:
-    """result[v, i] of the rows from `low` to `high`, by the weights of the kind's places for each value v."""
+    """Write result[v, i] for rows `low` .. `high` - 1; weight_of_value[v] are the weights of the kind for value v."""
     candidates = sample.real.shape[1]
     others, start, score = np.empty(candidates), np.empty(candidates), np.empty(candidates)
     for i in range(low, high):
         q = rows[i]
-        begin, end = firings.pointer[q, kind], firings.pointer[q, kind + 1]
+        begin, end = evidence.pointer[q, kind], evidence.pointer[q, kind + 1]
         size = end - begin
         if size == 0:
             for v in range(len(weight_of_value)):
                 result[v, i] = now[i]
             continue
-        _scores_without(firings, sample, q, kind, weight, others)
+        _scores_without(evidence, sample, q, kind, weight, others)
         own = others[0]
         for e in range(size):
-            c = firings.candidate[begin + e]
+            c = evidence.candidate[begin + e]
             start[e] = others[c]
-            others[c] = -np.inf  # not counted with those that no value changes
-        is_answer = firings.candidate[begin] == 0
+            others[c] = -np.inf  # leave only the candidates that no value changes
+        is_answer = evidence.candidate[begin] == 0
         above, tied = count_tied(others, own - TIE, own + TIE)
         for v in range(len(weight_of_value)):
             for e in range(size):  # a loop: assigning a slice to a slice takes seconds to compile
                 score[e] = start[e]
-            # Place after place, so that it runs over many firings at once.
-            for j in range(firings.depth[q, kind]):
-                strength, factor = firings.strength[j, begin:end], weight_of_value[v, j]
+            # The inner loop runs over candidates, so that it vectorises.
+            for j in range(evidence.depth[q, kind]):
+                strength, factor = evidence.strength[j, begin:end], weight_of_value[v, j]
                 for e in range(size):
                     score[e] += factor * strength[e]
             if is_answer:
@@ -403,19 +407,21 @@ def _try_values(
 # gathering a sample -----------------------------------------------------------------------------------
 
 
-def gather(ranker: Ranker, facts: Facts, known: Facts, progress: Progress = silent, stop: Stop | None = None) -> Sample:
-    """Gather both directions of each of `facts`, scored by `ranker`, until `stop`; one query at least.
+def gather(
+    ranker: Ranker, facts: Facts, known: Facts, progress: Progress = silent, stop: Stop | None = None
+) -> CandidateSample:
+    """Gather the queries of both directions of `facts`, scored by `ranker`, until `stop`; at least one task.
 
     Answers in `known` do not compete.
     """
     stop = stop or Stop()
     groups = list(ranker.groups(facts))
-    # In the order of the facts, whatever the order of the work.
+    # Queries keep the order of the groups, in whatever order tasks finish.
     fact = np.concatenate([np.zeros(0, np.int64), *(rows for *_, rows in groups)])
     position = np.zeros((2, len(facts)), np.int64)
     position[np.repeat([d for _, d, _ in groups], [len(rows) for *_, rows in groups]), fact] = np.arange(len(fact))
     candidates = 1 + min(MAX_CANDIDATES, ranker.kb.num_entities - 1)
-    sample = Sample.empty(fact, candidates, ranker.pool.scratch().strongest.shape[2])
+    sample = CandidateSample.empty(fact, candidates, ranker.pool.scratch().strongest.shape[2])
     done = np.zeros(len(fact), bool)
 
     def run(space: ScoreSpace, task: Task) -> None:
@@ -428,15 +434,15 @@ def gather(ranker: Ranker, facts: Facts, known: Facts, progress: Progress = sile
         reached = np.count_nonzero(done) + np.cumsum([0] + [len(task.rows) for task in tasks])
         report = queries_done(progress, "weigh rules", reached, 2 * len(facts))
         ranker.pool.map_here(run, tasks, progress=report, stop=stop)
-        if tasks and not done.any():  # stopped before the first
+        if tasks and not done.any():  # stopped before the first task
             run(ranker.pool.scratch(), tasks[0])
         if done.any() and stop():
             break
     return sample if done.all() else sample.part(done)
 
 
-def _gather(ranker: Ranker, space: ScoreSpace, task: Task, at: Longs, sample: Sample) -> None:
-    """Many queries in one call: to hand over all the arrays takes as long as a short query."""
+def _gather(ranker: Ranker, space: ScoreSpace, task: Task, at: Longs, sample: CandidateSample) -> None:
+    """Gather all queries of a task in one call: passing the arrays takes as long as a short query."""
     _gather_block(ranker.graph, task.batch.plan, task.block, ranker.top, space, at, sample)
 
 
@@ -448,11 +454,11 @@ def _gather_block(
     top: int,
     space: ScoreSpace,
     at: Longs,
-    sample: Sample,
+    sample: CandidateSample,
 ) -> None:
-    """The candidates of each query, which counts for the facts `at` (from its pointer on).
+    """Store the candidates of each query of `block`; at[f] is the row of `sample` for answer f.
 
-    Its ranks are settled at the weights that the search starts with, and some way around them (`MARGIN`).
+    Ranks are exact under the initial weights and some way around them (`MARGIN`).
     """
     most = np.full(top, MARGIN * UNIT)
     chosen = np.zeros(sample.real.shape[1] - 1, np.int64)
@@ -475,13 +481,13 @@ def _gather_block(
             most,
             space,
         )
-        _choose(plan, a, space, touched, known_answers, answers, at[begin:end], chosen, sample)
+        _store_candidates(plan, a, space, touched, known_answers, answers, at[begin:end], chosen, sample)
         clear(space, touched)
     drop_priors(plan, space)
 
 
 @compiled
-def _choose(
+def _store_candidates(
     plan: Plan,
     known: int,
     space: ScoreSpace,
@@ -490,9 +496,9 @@ def _choose(
     answers: Ids,
     at: Longs,
     chosen: Longs,
-    sample: Sample,
+    sample: CandidateSample,
 ) -> None:
-    """The answers of one query and its best other candidates."""
+    """Store the answers of one query and its best other candidates in the rows `at` of the sample."""
     base = back_prior_of(plan, known)
     space.walk.clock[0] += 1
     out = space.walk.clock[0]
@@ -503,22 +509,24 @@ def _choose(
         answer, q = answers[f], at[f]
         is_known = space.walk.seen[answer] == out
         space.walk.seen[answer] = out
-        if size < 0 or not is_known:  # the known answers are out in any case: what is left is the same
-            size = _best(plan, space, touched, base, out, chosen)
+        if size < 0 or not is_known:  # all known answers are out anyway, so they share one result
+            size = _best_candidates(plan, space, touched, base, out, chosen)
             zeros = _without_evidence(plan, space, touched, base, out, known_answers, answer, is_known)
         sample.unproposed[q] = zeros
         for c in range(size + 1):
             sample.real[q, c] = True
-        if total_of(space, base, False, answer) != 0:  # excluded, maybe
-            _keep(plan, known, answer, space, q, 0, sample)
+        if total_of(space, base, False, answer) != 0:  # 0 if excluded
+            _store_evidence(plan, known, answer, space, q, 0, sample)
         for c in range(size):
-            _keep(plan, known, chosen[c], space, q, c + 1, sample)
+            _store_evidence(plan, known, chosen[c], space, q, c + 1, sample)
         if not is_known:
             space.walk.seen[answer], size = 0, -1
 
 
 @compiled
-def _keep(plan: Plan, known: int, candidate: int, space: ScoreSpace, q: int, c: int, sample: Sample) -> None:
+def _store_evidence(
+    plan: Plan, known: int, candidate: int, space: ScoreSpace, q: int, c: int, sample: CandidateSample
+) -> None:
     kinds, places = space.strongest.shape[1:]
     sample.strongest[q, c, kinds, 0] = prior_of(plan, known, candidate) / SCALE
     slot = space.slot[candidate]
@@ -530,35 +538,35 @@ def _keep(plan: Plan, known: int, candidate: int, space: ScoreSpace, q: int, c: 
 
 
 @compiled
-def _best(plan: Plan, space: ScoreSpace, touched: int, base: int, out: int, chosen: Longs) -> int:
-    """Fill `chosen` with the entities of the largest totals above 0, of equal ones the first; returns how many.
+def _best_candidates(plan: Plan, space: ScoreSpace, touched: int, base: int, out: int, chosen: Longs) -> int:
+    """Fill `chosen` with the entities of the largest totals above 0, ties by id; returns their number.
 
-    Those that space.walk.seen says are `out` do not count; `base` is the `back_prior_of` the query.
+    Entities marked `out` in space.walk.seen do not count; `base` is the `back_prior_of` the query.
     """
     size = 0
     for s in range(1, touched + 1):
         if space.walk.seen[space.touched[s]] != out:
-            size, _ = _offer(space, base, space.touched[s], chosen, size)
-    # Of the others the best by their priors, and then, where all have evidence, the first.
+            size, _ = _insert(space, base, space.touched[s], chosen, size)
+    # Then untouched entities: by prior, and without a prior by id if `base` gives all of them evidence.
     for i in plan.prior_rank:
         b = plan.prior_candidate[i]
         if space.slot[b] == 0 and space.walk.seen[b] != out:
-            size, is_taken = _offer(space, base, b, chosen, size)
+            size, is_taken = _insert(space, base, b, chosen, size)
             if not is_taken:
                 break
     for b in range(len(space.slot) if base > 0 else 0):
         if space.slot[b] == 0 and space.walk.seen[b] != out and space.prior[b] == 0:
-            size, is_taken = _offer(space, base, b, chosen, size)
+            size, is_taken = _insert(space, base, b, chosen, size)
             if not is_taken:
                 break
     return size
 
 
 @compiled
-def _offer(space: ScoreSpace, base: int, candidate: int, chosen: Longs, size: int) -> tuple[int, bool]:
-    """Put a candidate into `chosen`, which has `size` of them, the best first; the last may fall out.
+def _insert(space: ScoreSpace, base: int, candidate: int, chosen: Longs, size: int) -> tuple[int, bool]:
+    """Insert a candidate into `chosen`, which has `size` entries, best first; the last may drop out.
 
-    Returns how many there are then, and whether it is one of them.
+    Returns the new size, and whether the candidate was inserted.
     """
     total, place = total_of(space, base, False, candidate), size
     if total <= 0:
@@ -587,7 +595,7 @@ def _without_evidence(
     answer: int,
     is_known: bool,
 ) -> int:
-    """How many totals are 0, of candidates that are not `out`: of all but the known answers and this `answer`."""
+    """Count the candidates with a total of 0, without the known answers and this `answer` (marked `out`)."""
     count = len(space.slot) - untouched_from(plan, len(space.slot), base, False, 1)
     for s in range(1, touched + 1):
         b = space.touched[s]

@@ -30,8 +30,8 @@ MANY_LINES = 40
 class Line:
     """The `points` (x, y) of one line of this `colour`.
 
-    `label` is shown in the legend unless empty; a line with `faint` below 1 is one of many; with `has_values`, its
-    points are marked with their values.
+    `label` is shown in the legend unless empty; `faint` is the opacity, below 1 for one of many lines; with
+    `has_values`, points are marked with their values.
     """
 
     points: Sequence[tuple[float, float]]
@@ -43,7 +43,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis from `low` to `high`; `ticks` are values with their texts; `label` names it; `is_log`: log scale."""
+    """An axis from `low` to `high` with a `label`; `ticks` are values with their texts; `is_log`: log scale."""
 
     low: float
     high: float
@@ -52,7 +52,7 @@ class Axis:
     is_log: bool = False
 
     def share(self, value: float) -> float:
-        """Return the position of `value` between both ends, in [0, 1]."""
+        """Return the position of `value` between the ends, in [0, 1]."""
         low, high = self.low, self.high
         if self.is_log:
             low, high, value = math.log(low), math.log(high), math.log(value)
@@ -124,7 +124,7 @@ def _grid(x: Axis, y: Axis, at: Place) -> Iterable[str]:
 
 
 def _line(line: Line, at: Place, marked: float, is_below: bool) -> Iterable[str]:
-    """Draw the line; the values of its points are below or above them."""
+    """Draw the line, with the values below its points if `is_below`, else above."""
     places = [at(point) for point in line.points]
     look = f'fill="none" stroke="{line.colour}" stroke-width="{1 if line.faint < 1 else 2.2}"'
     faint = f' stroke-opacity="{line.faint:g}"' if line.faint < 1 else ""
@@ -144,7 +144,7 @@ def _text(text: str, across: float, down: float, anchor: str, colour: str, more:
 
 
 def from_zero(highest: float, label: str) -> Axis:
-    """Return an axis from 0 to a round number of at least `highest`; `label` names it."""
+    """Return an axis with this `label` from 0 to a round number of at least `highest`."""
     unit = 10.0 ** math.floor(math.log10(max(highest, 1e-9)))
     step = next(s for s in (5 * unit, 2 * unit, unit, unit / 2, unit / 5) if highest / s >= MIN_TICKS - 1)
     count = math.ceil(highest / step - 1e-9)
@@ -156,7 +156,7 @@ def from_zero(highest: float, label: str) -> Axis:
 
 
 def size_chart(curve: Sequence[SizeScore], pool_score: float, pool_text: str, size: int) -> str:
-    """Draw the quality of theories by size on validation facts, compared with the pool of all rules.
+    """Draw the quality of theories on validation facts by size, compared with the pool of all rules.
 
     Args:
         curve: the score at each size.
@@ -164,13 +164,13 @@ def size_chart(curve: Sequence[SizeScore], pool_score: float, pool_text: str, si
         pool_text: the text for all rules, such as "all 1,200 rules".
         size: the size of the theory that is shown.
     """
-    highest = max(pool_score, *(one.mrr for one in curve))
+    highest = max(pool_score, *(point.mrr for point in curve))
     y = from_zero(highest, "mean 1 / rank")
     y = replace(y, high=max(y.high, 1.12 * highest))  # room for the text above the level
-    x = Axis(SIZES[0] * 0.7, SIZES[-1] * 1.25, [(s, str(s)) for s in SIZES], "rules a predicate, at most", True)
-    line = Line([(one.size, one.mrr) for one in curve], BLUE, has_values=True)
-    told = ", ".join(f"{one.size}: {number(one.mrr)}" for one in curve)
-    title = f"mean 1 / rank of validation facts by rules a predicate: {told}; {pool_text}: {number(pool_score)}"
+    x = Axis(SIZES[0] * 0.7, SIZES[-1] * 1.25, [(s, str(s)) for s in SIZES], "rules per predicate, at most", True)
+    line = Line([(point.size, point.mrr) for point in curve], BLUE, has_values=True)
+    values = ", ".join(f"{point.size}: {number(point.mrr)}" for point in curve)
+    title = f"mean 1 / rank of validation facts by rules per predicate: {values}; {pool_text}: {number(pool_score)}"
     level = Level(pool_score, f"{pool_text}: {number(pool_score)}", pool_score >= curve[-1].mrr)
     return chart(title, [line], x, y, level, size)
 
@@ -183,10 +183,10 @@ PANELS: Mapping[str, Sequence[tuple[str, str, str]]] = {
     "validation F1": (("valid_f1", "", GREEN),),
     "attention entropy": (("entropy", "", PURPLE),),
 }
-"""The charts of a history: the name of each, and the key, label and colour of its lines."""
+"""The charts of a training history: (key, label, colour) of the lines of each chart, by its name."""
 
 TRAINING_PANELS = ("loss", "validation F1")
-"""The charts of a single target."""
+"""The charts shown for a single target."""
 
 
 def history_charts(history: Sequence[Mapping[str, Any]], panels: Iterable[str] = PANELS) -> list[str]:
@@ -218,7 +218,7 @@ def _panel(history: Sequence[Mapping[str, Any]], name: str) -> str | None:
 
 
 def epochs(found: Sequence[float]) -> Axis:
-    """Return the axis of the epochs `found`."""
+    """Return an axis that covers the epochs `found`."""
     low, high = min(found), max(found)
     span = max(high - low, 1.0)
     step = max(1, next(s for s in (1, 2, 5, 10, 20, 50, 100, 200, 500, 10**9) if span / s <= MAX_EPOCH_TICKS))

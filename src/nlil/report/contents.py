@@ -1,4 +1,4 @@
-"""The content of a report: everything is computed and selected before the page is written."""
+"""The content of a report, computed and selected before the page is written."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ TOP_PREDICATES = 12
 MACHINE_SETTINGS = ("device", "threads", "memory")
 """Settings of the machine, not of the rules."""
 SURPRISE_RULES = 240
-"""Rules, over all targets, whose predictions are searched for surprises."""
+"""Number of rules, over all targets, whose predictions are searched for surprises."""
 SURPRISE_RULES_PER_TARGET = 12
 PREDICTIONS_PER_RULE = 4
 SURPRISES_PER_TARGET = 2
@@ -59,13 +59,13 @@ Figures = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a report shows. People read it, and it stays below 5 MB for any run.
+    """How much a report shows, so that it stays readable and below 5 MB for any run.
 
     Attributes:
         targets: predicates, those with the most facts first.
         attended: trained targets whose attentions are shown.
         theory_cards: rules of each theory that are shown with a card.
-        same_rules: rules listed that say the same as one of a theory.
+        same_rules: equivalent rules listed for each rule of a theory.
         pool_rules: the best rules by weight, for a target with a theory.
         general_rules: the best rules without constants, for a target without a theory.
         special_rules: the best rules with constants, for a target without a theory.
@@ -73,7 +73,7 @@ class Limits:
         surprises, disputes, pictures: over all targets.
         exclusions: per target.
         figures: predicates in the table of figures.
-        disagreements: between the rules and the classifier that they imitate.
+        disagreements: cases where the rules and the classifier that they imitate disagree.
     """
 
     targets: int = 60
@@ -94,7 +94,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class TheoryEntry:
-    """A rule of a theory and some rules that say the `same`; only the first rules have a `card`."""
+    """A rule of a theory with some rules that say the `same`; only the first rules of a theory have a `card`."""
 
     rule: TheoryRule
     same: tuple[Rule, ...]
@@ -109,7 +109,7 @@ class TargetEntry:
 
     Attributes:
         rules: The cards, if it has no theory.
-        theory: Its theory, in the order of what each rule adds.
+        theory: Its theory, ordered by the contribution of each rule.
         entries: The rules of the theory that are shown.
         pool: The best rules by weight, if it has a theory.
         figures: Its figures, if it was evaluated.
@@ -207,7 +207,7 @@ class Report:
     labels: Labels
 
 
-@one_torch_thread()  # thousands of small sums, for which more threads are slower
+@one_torch_thread()  # more threads would slow down thousands of small sums
 def make_report(
     learned: Learned,
     dataset: Dataset,
@@ -306,14 +306,14 @@ def target_entries(
 def theory_parts(
     pool: RuleSet, whole: Theory, mine: TargetTheory, rules: RuleSet, cards: RuleCards, limits: Limits
 ) -> dict[str, Any]:
-    """Return what an entry shows of the theory of its target.
+    """Return the fields of a TargetEntry that describe its theory.
 
     Args:
         pool: all rules.
         whole: the theories of all targets.
-        mine: the theory of this one.
+        mine: the theory of this target.
         rules: all rules of the target.
-        cards: make the cards of rules.
+        cards: the maker of cards.
         limits: how much is shown.
     """
     entries = [
@@ -336,10 +336,10 @@ def theory_parts(
 
 
 def training_parts(learned: Learned, target: Predicate, num_graphs: int) -> dict[str, Any]:
-    """Return what an entry shows of the training of its target; nothing if it was not trained.
+    """Return the fields of a TargetEntry that describe its training; none if the target was not trained.
 
     Args:
-        learned: in the ids of the data that it was learned from.
+        learned: the run, in the ids of its training data.
         target: the predicate.
         num_graphs: the number of graphs of that data.
     """
@@ -376,7 +376,7 @@ def target_chart(theory: Theory, mine: TargetTheory) -> str | None:
 def chosen_rules(rules: RuleSet, limits: Limits) -> list[ScoredRule]:
     """Return the best of `rules` without constants, then the best with constants.
 
-    The latter are many and would hide the others.
+    Rules with constants are many and would hide the others.
     """
     order = rules.order()
     is_special = rules.has_constant[order]
@@ -409,8 +409,8 @@ def surprises(
 
         surprise = score / (1 + answers of the data for the same subject)
 
-    A fact with a high score makes some strong rule fire, so the predictions of the strongest rules are searched. Ties
-    are sorted by name. For classes of scenes see class_surprises.
+    A high score needs a strong rule that fires, so only the predictions of the strongest rules are searched. Ties are
+    sorted by name. For the classes of scenes see class_surprises.
     """
     kb = explainer.kb
     targets = [p for p in targets if p in kb.predicates and kb.predicate_id(p) not in kb.classes]
@@ -428,7 +428,7 @@ def surprises(
 def _candidates(
     explainer: Explainer, cards: RuleCards, target: Predicate, num_rules: int
 ) -> Iterator[tuple[float, Fact, int]]:
-    """Yield (-surprise, fact, answers) of the predictions of the strongest rules that are not in the data."""
+    """Yield (-surprise, fact, number of answers) of predictions of the strongest rules that are not in the data."""
     kb, id = explainer.kb, explainer.kb.predicate_id(target)
     rows, mine = explainer.firing.of_target(id)
     order = mine.order()
@@ -454,8 +454,8 @@ def object_pictures(
 ) -> tuple[ObjectPicture, ...]:
     """Draw at most `count` objects: a convincing one, then disputed ones.
 
-    Returns nothing if `dataset` has no scenes or the rules no classes. `disputes` are those found; `memory` is in
-    bytes.
+    Returns nothing if `dataset` has no scenes or the rules have no classes. `disputes` are the disputed facts; `memory`
+    is in bytes.
     """
     kb, rules = explainer.kb, explainer.rules
     if not dataset.is_scene or not kb.classes.intersection(np.unique(rules.head).tolist()):

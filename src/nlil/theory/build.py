@@ -23,7 +23,7 @@ from ..logic.rule import smoothed_confidence
 from ..progress import Progress, Stop, Stopped, silent
 from .authors import WRITERS, Surveyed
 from .cover import Choice, cover, plainness
-from .firings import Hits, Sample, propose, survey, survey_members
+from .firings import Hits, TargetSample, propose, survey, survey_members
 from .theory import AUTHORS, SIZES, SizeScore, Theory, ValidationScores
 
 CONSIDERED = 2_000
@@ -239,14 +239,14 @@ class _Work:
         budget = ranker.pool.threads, ranker.memory, ranker.stop
         return _Measure(self.pool, self.kb, facts, self.judges.known, self.seed, *budget) if len(facts) else None
 
-    def sample(self, target: int) -> tuple[Sample, Mask]:
+    def sample(self, target: int) -> tuple[TargetSample, Mask]:
         """Return the facts that rules of a binary target are tried on, and which of them judge."""
         random, most = np.random.default_rng((self.seed, 8, target)), self._most_facts
         tried = self.kb.crisp.facts.of(target).drawn(most, random)
         rows = np.sort(random.permutation(np.flatnonzero(self.valid.predicate == target))[:most])
         weight = min(MOST_WEIGHT, len(tried) / max(len(rows), 1))
         judges = np.concatenate((np.zeros(len(tried), bool), self.is_judge[rows]))
-        return Sample(target, tried, self.valid[rows], weight), judges
+        return TargetSample(target, tried, self.valid[rows], weight), judges
 
     @property
     def _most_facts(self) -> int:

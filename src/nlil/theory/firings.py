@@ -1,7 +1,7 @@
-"""Which rules of a target propose the answers of its facts, and how much else they propose.
+"""List which rules of a target propose the answers of its facts, and count their wrong proposals.
 
-A query is one direction of a fact: p(a, ?) or p(?, b), its own fact hidden; of a unary target, a member. Ranking adds
-up what fires for a candidate. To choose among rules, what each of them does is kept apart.
+A query is one direction of a fact, p(a, ?) or p(?, b), with the fact itself hidden; for a unary target it is a member.
+Ranking sums the rules that fire for a candidate; to choose among rules, the firings of each rule are kept separate.
 """
 
 from __future__ import annotations
@@ -24,31 +24,27 @@ from ..kernel.graph import Graph
 from ..kernel.hidden import HiddenFact
 
 BUFFER = 2**16
-"""Firings of one query that a buffer has room for at first."""
-
-
+"""Initial size of the buffer for the firings of one query."""
 MOST_PROPOSED = 100
-"""Candidates that a rule may propose for one query. A rule that proposes more says little about any of them, and
-listing them would take most of the time: for such a query it is taken not to fire."""
-
-
+"""A rule that proposes more candidates for a query is treated as if it did not fire: it says little about any of them,
+and listing them would take most of the time."""
 DOUBT = 40
-"""Wrong proposals that every rule is taken to have made beside those seen. Rules that seem precise on a few facts would
-fill a short list; 40 was better than 2 and 10 on the validation facts of UMLS, kinship and FB15k-237."""
+"""Wrong proposals added to those of every rule, since rules that seem precise on a few facts would fill a short list.
+40 was better than 2 and 10 on the validation facts of UMLS, kinship and FB15k-237."""
 MEMBERS = 256
-"""Entities whose rules are looked at together."""
+"""Entities evaluated in one batch."""
 
 
 class Hits(NamedTuple):
-    """What the rules of one target do for a sample of its facts.
+    """The right proposals of the rules of one target for a sample of its facts, and the number of wrong ones.
 
     Queries of direction d are d * num_facts .. (d + 1) * num_facts - 1, in the order of the facts; a unary target has
     one direction.
 
-    rule, query  the rule proposes the answer of the query; by rule, then by query
-    wrong        (directions, rules): how often each rule proposes a candidate that is no known answer
-    weight       what each fact counts
-    num_tried    training facts of the sample, which come first; validation facts follow
+    rule, query  this rule proposes the answer of this query; sorted by rule, then by query
+    wrong        (directions, rules): the weighted number of proposals that are not known answers
+    weight       the weight of each fact
+    num_tried    the number of training facts, which come first; validation facts follow
     """
 
     rule: Ids
@@ -69,9 +65,9 @@ class Hits(NamedTuple):
 
     @property
     def precision(self) -> Doubles:
-        """(directions, rules): the share of right ones among what each rule proposes.
+        """(directions, rules): right / (right + wrong + DOUBT) for the proposals of each rule.
 
-        As many wrong ones are added as make it unlikely that a rule seems precise by chance (`DOUBT`).
+        `DOUBT` makes it unlikely that a rule seems precise by chance.
         """
         shape = self.wrong.shape
         direction = self.query // max(self.num_facts, 1)
@@ -80,18 +76,18 @@ class Hits(NamedTuple):
         return np.asarray(right / (right + self.wrong + DOUBT))
 
     def only(self, counts: Mask) -> Hits:
-        """Return the hits of the rules that count, `counts` by (direction, rule)."""
+        """Return the hits of the rules that `counts` marks, by (direction, rule)."""
         kept = counts[self.query // max(self.num_facts, 1), self.rule]
         return self._replace(rule=self.rule[kept], query=self.query[kept])
 
 
 class Proposals(NamedTuple):
-    """What rules of a binary target propose for a sample of its facts, candidate by candidate; queries as of `Hits`.
+    """The candidates that rules of a binary target propose for a sample of its facts; queries as in `Hits`.
 
-    query, is_right  of each proposed candidate, by query; of the known answers of a query only its own is there
+    query, is_right  of each proposed candidate, sorted by query; known answers are left out, except the query's own
     pointer, rule    the rules that propose candidate i are rule[pointer[i]:pointer[i + 1]], ascending
-    weight           what each fact counts
-    num_tried        training facts of the sample, which come first
+    weight           the weight of each fact
+    num_tried        the number of training facts, which come first
     """
 
     query: Ids
@@ -112,10 +108,10 @@ class Proposals(NamedTuple):
         return np.repeat(np.arange(len(self.query)), np.diff(self.pointer)), self.rule
 
 
-class Sample(NamedTuple):
-    """Facts of one binary target that its rules are tried on: `tried` are training facts, `valid` validation facts.
+class TargetSample(NamedTuple):
+    """Facts of one binary target to try its rules on: `tried` are training facts, `valid` validation facts.
 
-    `valid_weight` is what each validation fact counts; a training fact counts 1.
+    `valid_weight` is the weight of a validation fact; a training fact has weight 1.
     """
 
     target: int
@@ -125,27 +121,27 @@ class Sample(NamedTuple):
 
     @property
     def weight(self) -> Doubles:
-        """What each fact counts."""
+        """The weight of each fact."""
         return np.repeat([1.0, self.valid_weight], [len(self.tried), len(self.valid)])
 
 
-def survey(ranker: Ranker, sample: Sample, space: ScoreSpace) -> Hits:
-    """What the rules of a binary target do for its queries, each without its own fact.
+def survey(ranker: Ranker, sample: TargetSample, space: ScoreSpace) -> Hits:
+    """Return the hits of the rules of a binary target for its queries, each with its own fact hidden.
 
     Args:
-        ranker: of rules over the training facts.
+        ranker: the ranker of the rules, over the training facts.
         sample: the facts.
-        space: scratch of this thread.
+        space: scratch space of this thread.
     """
     wrong = np.zeros((2, len(ranker.rows_of(sample.target))))
     rule, query, _ = _fired(ranker, sample, space, wrong, False)
-    if space.walk.flag[0]:  # what some of the facts say would be a false count
+    if space.walk.flag[0]:  # after a stop, the counts of some facts would be misleading
         rule, query = rule[:0], query[:0]
     return Hits(*_by_rule([(rule, query)]), wrong, sample.weight, len(sample.tried))
 
 
-def propose(ranker: Ranker, sample: Sample, space: ScoreSpace) -> Proposals:
-    """Return every candidate that the rules of a binary target propose; `ranker`, `space` and so on as in `survey`."""
+def propose(ranker: Ranker, sample: TargetSample, space: ScoreSpace) -> Proposals:
+    """Return every candidate that the rules of a binary target propose; `space` and the others as in `survey`."""
     wrong = np.zeros((2, len(ranker.rows_of(sample.target))))
     rule, query, candidate = _fired(ranker, sample, space, wrong, True)
     order = np.lexsort((rule, candidate, query))
@@ -158,12 +154,14 @@ def propose(ranker: Ranker, sample: Sample, space: ScoreSpace) -> Proposals:
 
 
 def _fired(
-    ranker: Ranker, sample: Sample, space: ScoreSpace, wrong: Doubles, all_candidates: bool
+    ranker: Ranker, sample: TargetSample, space: ScoreSpace, wrong: Doubles, all_candidates: bool
 ) -> tuple[Ids, Ids, Ids]:
-    """(rule, query, candidate) of the answers, or of all candidates that are no other known answer; what each rule
-    proposes wrongly is added to `wrong`."""
+    """Return (rule, query, candidate) of the firings for the answers, or with `all_candidates` for wrong ones too.
+
+    Adds the weights of the wrong proposals of each rule to `wrong`.
+    """
     facts, weight, target = sample.tried + sample.valid, sample.weight, sample.target
-    # Only those of the target: all facts of a large base would be copied for each of its targets.
+    # Only the facts of the target, because `+` copies them and a base may be large.
     known_facts, ends = ranker.kb.facts.of(target) + sample.valid.of(target), (facts.subject, facts.object)
     none = np.zeros(0, np.int32)
     found: list[Fired] = [(none, none, none)]
@@ -185,7 +183,7 @@ Fired = tuple[Ids, Ids, Ids]
 
 
 class _Queries(NamedTuple):
-    """Queries of one direction, and what is to be known of them (see `_fired`)."""
+    """Queries of one direction, and what to record for them (see `_fired`)."""
 
     known: Ids
     answer: Ids
@@ -196,13 +194,13 @@ class _Queries(NamedTuple):
 
 
 def survey_members(scorer: MemberScorer, members: Ids, others: Ids, share: float) -> Hits:
-    """The same for a unary target.
+    """Return the hits of the rules of a unary target.
 
     Args:
-        scorer: of the rules of this target alone.
-        members: members of the target, a sample.
-        others: entities that are none, a sample.
-        share: what a wrong proposal among `others` counts, so that both samples stand for the same part of the facts.
+        scorer: the scorer of the rules of this target only.
+        members: a sample of the members of the target.
+        others: a sample of the other entities.
+        share: the weight of a wrong proposal among `others`; it corrects for their different sampling rate.
     """
     found, wrong = list[tuple[Ids, Ids]](), np.zeros((1, scorer.num_rules))
     for begin in range(0, len(members), MEMBERS):
@@ -221,7 +219,7 @@ def _by_rule(found: list[tuple[Ids, Ids]]) -> tuple[Ids, Ids]:
 
 
 def _of_lines(ranker: Ranker, plan: Plan, space: ScoreSpace, queries: _Queries) -> list[Fired]:
-    """Firings of the rules that have a loop."""
+    """Return the firings of the rules with a loop."""
     stamp = np.full(ranker.kb.num_entities, -1, np.int64)
     found, begin, size = list[Fired](), 0, BUFFER
     known, answer, answers, weight, wrong, all_candidates = queries
@@ -243,7 +241,7 @@ def _survey_block(
     known_answer: Ids, space: ScoreSpace, firings: Firings, stamp: Longs, out: np.ndarray, weight: Doubles,
     wrong: Doubles, all_candidates: bool,
 ) -> tuple[int, int]:  # fmt: skip
-    """Queries from `begin` on, as many as there is room for: (the first that is left, firings in `out`)."""
+    """Survey the queries from `begin` on until a buffer is full: (the first remaining query, firings in `out`)."""
     used = 0
     for q in range(begin, len(known)):
         if space.walk.flag[0]:
@@ -266,7 +264,7 @@ def _survey_block(
 
 
 def _of_programs(ranker: Ranker, target: int, rest: Longs, code: int, queries: _Queries) -> list[Fired]:
-    """Firings of the rules that have no loop."""
+    """Return the firings of the rules without a loop."""
     num_entities, found = ranker.kb.num_entities, list[Fired]()
     known, answer, answers, weight, wrong, all_candidates = queries
     asked = np.repeat(np.arange(num_entities), np.diff(answers.pointer))

@@ -18,7 +18,17 @@ from nlil.kernel.ruleset import RuleSet
 from nlil.learning import weighing as fit
 from nlil.learning.gates import WEIGHING
 from nlil.learning.validation import Fold, Validation
-from nlil.learning.weighing import MAX_CANDIDATES, START, Sample, Trials, ascend, fit_weighing, gather, weights, worth
+from nlil.learning.weighing import (
+    MAX_CANDIDATES,
+    START,
+    CandidateSample,
+    Trials,
+    ascend,
+    fit_weighing,
+    gather,
+    weights,
+    worth,
+)
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import RuleStats, ScoredRule
 from nlil.progress import Stop
@@ -80,7 +90,7 @@ def mrr(rules: RuleSet, kb: KnowledgeBase, facts: Facts, known: Facts) -> float:
     return float((1 / Ranker(rules, kb, threads=1).rank(facts, known).realistic).mean())
 
 
-def sample_mrr(sample: Sample, weighing: np.ndarray) -> float:
+def sample_mrr(sample: CandidateSample, weighing: np.ndarray) -> float:
     return float(Trials.of(sample).reciprocal(weighing).mean())
 
 
@@ -279,7 +289,7 @@ def test_where_every_kind_misleads_some_rules_still_count() -> None:
 
 
 def test_an_empty_sample_has_no_rank() -> None:
-    none = Trials.of(Sample.empty(np.zeros(0, np.int64), 1, 3))
+    none = Trials.of(CandidateSample.empty(np.zeros(0, np.int64), 1, 3))
     assert not len(none.reciprocal(np.array(EVEN)))
     assert not len(none.plain_reciprocal(3))
     assert np.array_equal(ascend(none, np.array(EVEN)), np.array(EVEN))

@@ -21,7 +21,7 @@ from nlil.logic.parse import parse_rule
 from nlil.logic.rule import ScoredRule
 from nlil.theory.authors import HOLD, fit_weights, only
 from nlil.theory.build import Judges, chosen_authors, make_theory
-from nlil.theory.firings import Proposals, Sample, propose
+from nlil.theory.firings import Proposals, TargetSample, propose
 from nlil.theory.theory import load_theory, save_theory
 
 PLAIN = Aggregation("noisy-or", 5)
@@ -44,7 +44,7 @@ def counted(kb: KnowledgeBase, *texts: str) -> RuleSet:
 def proposals(kb: KnowledgeBase, rules: RuleSet) -> Proposals:
     ranker, target = Ranker(rules, kb, 1), kb.predicate_id(kb.predicate("p"))
     facts = kb.facts.of(target)
-    return propose(ranker, Sample(target, facts, facts[:0], 1.0), ranker.pool.scratch())
+    return propose(ranker, TargetSample(target, facts, facts[:0], 1.0), ranker.pool.scratch())
 
 
 def test_proposals_are_all_candidates_that_are_no_other_known_answer() -> None:
