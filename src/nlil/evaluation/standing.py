@@ -21,8 +21,9 @@ from .rivals import Rivals, rival_answers, rival_classes, rival_members
 class Standing:
     """`facts` of one arity, and their rivals in arrays of (2, facts).
 
-    Row 0 asks who else could be the object, row 1 who else could be the subject; a unary fact has two equal rows. `own`,
-    `rival`, `evidence`, `rank` and `lead` are as in Rivals. `lead` is not a number where weights were not fitted together.
+    Row 0 asks who else could be the object, row 1 who else could be the subject; a unary fact has two equal rows.
+    `own`, `rival`, `evidence`, `rank` and `lead` are as in Rivals; `lead` is not a number where weights were not fitted
+    together.
     """
 
     facts: Facts

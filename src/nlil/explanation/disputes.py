@@ -161,7 +161,8 @@ def doubtful(
 ) -> list[Case]:
     """Return the most disputed facts, worst first, without reasons.
 
-    `rules` are bound to `kb`; `targets`, `top`, `calibration`, `seed`, `threads`, `memory` and `progress` as in `check`.
+    `rules` are bound to `kb`; `targets`, `top`, `calibration`, `seed`, `threads`, `memory` and `progress` are those of
+    `check`.
     """
     named = rules.targets if targets is None else [kb.predicate(t) if isinstance(t, str) else t for t in targets]
     ids = sorted({kb.predicate_id(p) for p in named if targets is not None or p in kb.predicates})
@@ -181,7 +182,7 @@ def _facts(rules: RuleSet, kb: KnowledgeBase, ids: list[int], seed: int) -> Fact
 
 
 class Case(NamedTuple):
-    """A fact (`predicate`, `subject`, `object`) and its `rival`, which is a predicate (classes) or an entity in position
+    """A fact (`predicate`, `subject`, `object`) and its `rival`, which is a predicate (classes) or an entity in place
     `direction`; the evidence of both (`own`, `evidence`); the `margin` and the probability that the fact is `wrong`, in
     units of RESOLUTION; -1: not known.
 
