@@ -28,6 +28,7 @@ __all__ = [
     "NlilError",
     "Predicate",
     "Rule",
+    "RuleClassifier",
     "RuleSet",
     "RuleStats",
     "ScoredRule",
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from .kernel.materialize import materialize
     from .kernel.ruleset import RuleSet
     from .kernel.statistics import rule_stats
+    from .learning.estimator import RuleClassifier
     from .learning.imitation import imitate
     from .learning.learner import Learner
     from .learning.model import Model, learn, open_model
@@ -111,6 +113,7 @@ _HOME = {
     "kernel.ruleset": ("RuleSet",),
     "kernel.statistics": ("rule_stats",),
     "config": ("LearnerConfig",),
+    "learning.estimator": ("RuleClassifier",),
     "learning.imitation": ("imitate",),
     "learning.learner": ("Learner",),
     "learning.model": ("Model", "learn", "open_model"),

@@ -33,7 +33,7 @@ def bench(
             metavar="NAME",
             help="kb: one search of ours (count, neural, both) or a baseline (popularity, neural-lp, dilp, transe, "
             "rotate); default: ours, as `nlil learn`. scene, fewshot: only nlil, neural, freq, logistic or mlp. "
-            "es, recovery: only this method.",
+            "es, recovery: only this method. check: only nlil, popularity, transe or rotate.",
         ),
     ] = None,
     seeds: Annotated[

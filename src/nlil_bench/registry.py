@@ -38,6 +38,7 @@ BENCHES: Mapping[str, str] = {
     "speed": "learning beside Neural-LP",
     "curve": "MRR against seconds of learning",
     "explanations": "how short, independent and faithful explanations are",
+    "check": "wrong facts found again",
     "viewer": "how long pages take",
     "start": "CPU time of small commands, and the first demo",
 }

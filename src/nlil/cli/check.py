@@ -17,18 +17,19 @@ def check(
     data: str | None = None,
     theory: bool = False,
 ) -> None:
-    """Find facts that the rules dispute, worst first.
+    """Find facts that are probably wrong, by the rules, worst first.
 
     Args:
         session: The common options.
         run: The rules.
         target (P): Only facts of this predicate; may be repeated. Default: every target of the run.
         top: The number of facts, worst first.
-        threshold (MARGIN): Only facts whose competitor is more probable by at least this much, 0 to 1.
+        threshold (P): Only facts that are wrong with at least this probability; where there are too few facts to tell
+            it, only those whose competitor is more probable by this much.
         data (DATA): Check these facts.
         theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
     """
-    from ..explanation.brief import probability_text
+    from ..explanation.brief import chance, probability_text
     from ..explanation.disputes import check as check_facts
     from ..explanation.outline import grounding_line
     from .render import table
@@ -44,12 +45,13 @@ def check(
             memory=opened.config.memory,
             progress=progress,
             calibration=opened.calibration,
+            seed=opened.config.seed,
         )
-    disputes = [dispute for dispute in disputes if dispute.margin >= threshold]
+    disputes = [d for d in disputes if (d.margin if d.wrong is None else d.wrong) >= threshold]
     if not disputes:
         session.show({"disputes": []}, "no fact is disputed")
         return
-    columns = ("fact", "how likely it is", "the rules prefer", "how likely that is", "because")
+    columns = ("fact", "wrong", "by the rules", "they prefer", "by the rules", "because")
     rows = []
     for d in disputes:
         because = [d.labels.short_rule(scored.rule) for scored in d.reasons[:1]]
@@ -60,6 +62,7 @@ def check(
             "\n".join(part.removesuffix("; ") for part in probability_text(*figures) if part)
             for figures in ((d.own_probability, d.own_score), (d.competitor_probability, d.competitor_score))
         )
-        rows.append((d.labels.fact(d.fact), own, d.labels.fact(d.competitor), other, text))
+        preferred = ("nothing", "") if d.competitor is None else (d.labels.fact(d.competitor), other)
+        rows.append((d.labels.fact(d.fact), "" if d.wrong is None else chance(d.wrong), own, *preferred, text))
     shown = table(columns, rows)
     session.show({"disputes": [dispute.to_dict() for dispute in disputes]}, shown)

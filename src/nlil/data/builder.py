@@ -142,6 +142,8 @@ def fact_row(fact: Fact | tuple[Any, ...]) -> Row:
     if not 2 <= len(fact) <= 4 or not all(isinstance(item, str) and item for item in fact[:2]):
         expected = "(entity, predicate), (subject, predicate, object) or these with a weight"
         raise DataError(f"expected {expected}, got {fact!r}")
+    if len(fact) > 2 and fact[2] != fact[2]:
+        raise DataError(f"expected the name of an object, got a missing value in {fact!r}")
     try:
         weight = float(fact[3]) if len(fact) > 3 else 1.0
     except (TypeError, ValueError) as error:

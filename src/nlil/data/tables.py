@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import DataError, require
-from .builder import Batch, FactCollector, Row, code_of_empty, encoded
+from .builder import Batch, Collected, FactCollector, Row, code_of_empty, encoded
 from .columns import ADVICE, POSITIONAL, Given, Layout, find_layout, parse_columns
 from .delimited import Rows, read_rows
-from .facts import Facts
+from .facts import Facts, Splits
 from .files import UTF8, ending, readable, stem
 from .kb import KnowledgeBase
 from .limits import MAX_EXPANSION, expanded_limit, refuse_columns
@@ -179,7 +178,8 @@ def table_facts(
         layout: the layout of the table.
         start: the number of rows before the first, for errors.
         notes: those of the batches.
-        refuse_missing: a null object is an error (in pandas it is a missing value); an empty text is not.
+        refuse_missing: a null split is an error (in pandas it is a missing value), and a null object where there are no
+            weights; an empty text is not. Beside weights a null object has always marked a unary fact.
     """
     roles = {
         role: column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
@@ -197,12 +197,15 @@ def table_facts(
     object = None
     if "object" in texts:
         text = texts["object"]
-        if refuse_missing and text.null_count:
+        if refuse_missing and weight is None and text.null_count:
             row = start + pc.index(pc.is_null(text), True).as_py() + 1
             advice = "leave such rows out with dropna(), or write an empty text in a unary fact"
             raise DataError(f"row {row}: expected the name of an object, got a missing value; {advice}")
         object = encoded(pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text))
     if "split" in texts:
+        if refuse_missing and texts["split"].null_count:
+            row = start + pc.index(pc.is_null(texts["split"]), True).as_py() + 1
+            raise DataError(f"row {row}: {EXPECTED_SPLIT}, got a missing value")
         unknown = pc.invert(pc.is_in(pc.fill_null(pc.utf8_lower(texts["split"]), ""), SPLIT_NAMES))
         if pc.any(unknown).as_py():
             row = pc.index(unknown, True).as_py()
@@ -253,19 +256,22 @@ def from_numpy(array: Any) -> KnowledgeBase:
         raise DataError(f"expected an array of shape (facts, 2 to 4), got {rows.shape}")
     if np.issubdtype(rows.dtype, np.floating):
         raise DataError("expected names as text or whole numbers, got an array of fractions")
+    if rows.dtype == object and (missing := [row for row in rows.tolist() if any(x != x for x in row)]):
+        raise DataError(f"expected names as text or whole numbers, got a missing value in {missing[0]}")
     names = [pa.array([None if x is None else str(x) for x in column], pa.large_string()) for column in rows.T[:3]]
     weight = [pa.array(rows[:, 3].astype(np.float64))] if rows.shape[1] == 4 else []
     layout = table_layout([""] * rows.shape[1], {})
-    return _collected(table_facts(dict(zip(layout.place, [*names, *weight])), layout))
+    return _base(table_facts(dict(zip(layout.place, [*names, *weight])), layout))
 
 
 def from_arrow(table: pa.Table, columns: str | Mapping[str, Any] | None = None) -> KnowledgeBase:
     """Make a base from a `table`; a null object marks a unary fact.
 
     `columns` says which column has which role: `{"subject": "source", "object": "target"}`, or the same as text. Others
-    are found by name (head/relation/tail, source/type/target, ...), else by position.
+    are found by name (head/relation/tail, source/type/target, ...), else by position. Rows for validation or testing
+    are an error, since a base has no splits.
     """
-    return _collected(_table_batches(table, columns, refuse_missing=False))
+    return _base(_table_batches(table, columns, refuse_missing=False))
 
 
 def from_pandas(frame: Any, columns: str | Mapping[str, Any] | None = None) -> KnowledgeBase:
@@ -273,7 +279,21 @@ def from_pandas(frame: Any, columns: str | Mapping[str, Any] | None = None) -> K
 
     A missing value is an error, as an empty field of a CSV file is; the object of a unary fact is an empty text.
     """
-    return _collected(frame_batches(frame, columns))
+    return _base(frame_batches(frame, columns))
+
+
+def table_splits(table: Any, columns: str | Mapping[str, Any] | None = None) -> tuple[KnowledgeBase, Splits]:
+    """Return the training facts of a pandas or Arrow `table` and its splits, as its column of splits says.
+
+    `columns` as in `from_arrow`; without such a column all facts are for training.
+    """
+    is_arrow = isinstance(table, pa.Table)
+    batches = _table_batches(table, columns, refuse_missing=False) if is_arrow else frame_batches(table, columns)
+    got, labels = _collected(batches)
+    if not len(got.of("train")):
+        raise DataError("expected at least one training fact, got none")
+    kb = got.knowledge_base(**labels)
+    return kb, Splits(kb.facts, got.of("valid"), got.of("test"))
 
 
 def frame_batches(frame: Any, columns: str | Mapping[str, Any] | None = None) -> list[Batch]:
@@ -290,7 +310,7 @@ def _table_batches(table: pa.Table, columns: str | Mapping[str, Any] | None, ref
     given = parse_columns(columns)
     layout = table_layout(table.column_names, given)
     chosen = {role: table.column(i).combine_chunks() for role, i in layout.place.items()}
-    batches = list(table_facts(chosen, layout, refuse_missing=refuse_missing and "weight" not in chosen))
+    batches = list(table_facts(chosen, layout, refuse_missing=refuse_missing))
     if not given and batches and (doubt := doubt_about(batches[0], layout)):
         warnings.warn(doubt.replace("--columns ", "columns="), stacklevel=5)
     return batches
@@ -375,13 +395,24 @@ def _by_id(ids: dict[str, int] | None, size: int) -> list[str]:
     return names
 
 
-def _collected(batches: Iterable[Batch]) -> KnowledgeBase:
-    """Make a base of the facts of all splits."""
+def _collected(batches: Iterable[Batch]) -> tuple[Collected, dict[str, Any]]:
+    """Return the facts of each split, and the labels of entities and predicates."""
     collector = FactCollector()
     for batch in batches:
-        collector.add(replace(batch, split=""))
+        collector.add(batch)
     got = collector.finish()
     names = {predicate.name for predicate in got.predicates}
-    return got.knowledge_base(
-        entity_labels=got.labels, predicate_labels={n: label for n, label in got.labels.items() if n in names}
-    )
+    of_predicates = {name: label for name, label in got.labels.items() if name in names}
+    return got, {"entity_labels": got.labels, "predicate_labels": of_predicates}
+
+
+def _base(batches: Iterable[Batch]) -> KnowledgeBase:
+    """Make a base of facts that are all for training."""
+    got, labels = _collected(batches)
+    others = [split for split, facts in got.facts.items() if split != "train" and len(facts)]
+    if others:
+        raise DataError(
+            f"expected training facts, got some of the split {others[0]}: nlil.learn(table) keeps them apart, and "
+            f'columns="split=" reads them all as one'
+        )
+    return got.knowledge_base(**labels)

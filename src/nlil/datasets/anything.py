@@ -12,6 +12,7 @@ import pyarrow as pa
 from ..data.dataset import DataOptions, Dataset, make_dataset
 from ..data.facts import Splits
 from ..data.kb import KnowledgeBase
+from ..data.tables import table_splits
 from ..errors import DataError
 from .load import load_dataset
 
@@ -23,8 +24,9 @@ def as_dataset(source: Any, seed: int = 0, options: DataOptions | None = None) -
     """Return the data set of a `source`.
 
     Args:
-        source: A name or a path; a Dataset, a KnowledgeBase, or a pair of it and its Splits; a pandas or Arrow table; a
-            NetworkX graph; a PyKEEN TriplesFactory; an array or a list of tuples (subject, predicate, object).
+        source: A name or a path; a Dataset, a KnowledgeBase, or a pair of it and its Splits; a pandas or Arrow table,
+            whose column of splits counts; a NetworkX graph; a PyKEEN TriplesFactory; an array or a list of tuples
+            (subject, predicate, object).
         seed: Of built-in sets.
         options: The columns of a table, and what to do with facts of files; default: as in `load_dataset`.
     """
@@ -33,18 +35,20 @@ def as_dataset(source: Any, seed: int = 0, options: DataOptions | None = None) -
         return source
     if isinstance(source, str | Path):
         return load_dataset(source, seed=seed, options=options)
-    kb, splits = source if _is_pair(source) else (as_base(source, options.columns), None)
-    return make_dataset(IN_MEMORY, kb, splits or Splits(kb.facts))
+    if _is_pair(source):
+        kb, splits = source
+    elif _is_table(source):
+        kb, splits = table_splits(source, options.columns)
+    else:
+        kb = as_base(source)
+        splits = Splits(kb.facts)
+    return make_dataset(IN_MEMORY, kb, splits)
 
 
-def as_base(source: Any, columns: str = "") -> KnowledgeBase:
-    """Return the base of a `source` in memory, as in `as_dataset`; `columns` are those of a table."""
+def as_base(source: Any) -> KnowledgeBase:
+    """Return the base of a `source` in memory that is no table, as in `as_dataset`."""
     if isinstance(source, KnowledgeBase):
         return source
-    if isinstance(source, pa.Table):
-        return KnowledgeBase.from_arrow(source, columns)
-    if hasattr(source, "itertuples"):
-        return KnowledgeBase.from_pandas(source, columns)
     if hasattr(source, "is_multigraph"):
         return KnowledgeBase.from_networkx(source)
     if hasattr(source, "mapped_triples"):
@@ -55,6 +59,10 @@ def as_base(source: Any, columns: str = "") -> KnowledgeBase:
         return KnowledgeBase.from_facts(source)
     expected = "a path, a table, a graph, a list of tuples or a KnowledgeBase"
     raise DataError(f"expected {expected}, got {type(source).__name__}")
+
+
+def _is_table(source: Any) -> bool:
+    return isinstance(source, pa.Table) or hasattr(source, "itertuples")
 
 
 def _is_pair(source: Any) -> bool:

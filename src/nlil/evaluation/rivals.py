@@ -1,4 +1,4 @@
-"""The best rival of each known answer: the strongest other candidate, and the evidence for both."""
+"""The rivals of each known answer: the other candidates for its place, the strongest one, and the evidence for both."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from ..data.arrays import Doubles, Longs
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
+from ..kernel.aggregation import class_ranks, count_tied, realistic_rank, tie_bounds
 from ..progress import Progress, silent
 from .members import MemberScorer, class_chances
 from .queries import Answers, TargetQueries
@@ -21,6 +22,8 @@ NO_RIVAL = -1
 class Rivals:
     """Row i belongs to fact i: its own evidence, its best rival (or NO_RIVAL), and the rival's evidence.
 
+    `rank` is the realistic rank of the fact among itself and all its rivals.
+
     All with fact i hidden; ties go to the smallest id. For classes whose weights were fitted jointly, `lead` is how
     much more probable the rival is; otherwise it is empty.
     """
@@ -28,6 +31,7 @@ class Rivals:
     own: Longs
     rival: Longs
     evidence: Longs
+    rank: Doubles
     lead: Doubles = field(default_factory=lambda: np.zeros(0))
 
 
@@ -41,16 +45,44 @@ def rival_answers(ranker: Ranker, target: int, direction: int, facts: Facts, kno
     query, answer = ends[direction], ends[1 - direction]
     graph_of = ranker.kb.graph_of
 
-    def best(_: int, i: int, total: Longs) -> tuple[int, int, int]:
+    def best(_: int, i: int, total: Longs) -> tuple[int, int, int, float]:
         a, own = int(query[i]), int(total[answer[i]])
         total[answers.to(a)] = NO_RIVAL
         if graph_of is not None:
             total[graph_of != graph_of[a]] = NO_RIVAL
-        rival = int(total.argmax())
-        return own, rival if total[rival] >= 0 else NO_RIVAL, max(int(total[rival]), 0)
+        return own, *_best(total, own)
 
     (found,) = ranker.each([TargetQueries(target, direction, query, answer)], best)
-    return Rivals(*np.array(found, np.int64).reshape(-1, 3).T)
+    return _rivals(found)
+
+
+def rival_members(scorer: MemberScorer, kb: KnowledgeBase, target: int, facts: Facts) -> Rivals:
+    """Find rivals for `facts` of one unary target that is no class: the entities of `kb` that it does not hold of.
+
+    `scorer` is for this target alone.
+    """
+    total = scorer.evidence(np.arange(kb.num_entities, dtype=np.int32))[:, 0]
+    own = total[facts.subject]
+    total[kb.members(target)] = NO_RIVAL
+    rival, rivals = int(total.argmax()), np.sort(total[total >= 0])  # the same ones for all facts
+    low, high = (np.searchsorted(rivals, bound) for bound in tie_bounds(own))
+    rank = realistic_rank(len(rivals) - high, high - low + 1)
+    same = np.ones(len(facts), np.int64)
+    number, evidence = (rival, int(total[rival])) if total[rival] >= 0 else (NO_RIVAL, 0)
+    return Rivals(own, number * same, evidence * same, np.asarray(rank, np.float64))
+
+
+def _best(total: Longs, own: int) -> tuple[int, int, float]:
+    """The best rival, its evidence, and the rank of an answer with evidence `own`; `total` is below 0 for no rival."""
+    rival = int(total.argmax())
+    low, high = (int(bound[0]) for bound in tie_bounds(np.array([own])))
+    above, tied = count_tied(total, low, high)
+    return rival if total[rival] >= 0 else NO_RIVAL, max(int(total[rival]), 0), realistic_rank(above, tied + 1)
+
+
+def _rivals(found: list[tuple[int, int, int, float]]) -> Rivals:
+    own, rival, evidence = np.array([row[:3] for row in found], np.int64).reshape(-1, 3).T
+    return Rivals(own, rival, evidence, np.array([row[3] for row in found], np.float64))
 
 
 def rival_classes(
@@ -62,7 +94,7 @@ def rival_classes(
     held = kb.unary[np.isin(kb.unary.predicate, scorer.targets)]
     block = max(1, memory // (32 * max(len(scorer.targets), 1)))
     unit = scorer.aggregation.unit
-    parts, leads = [np.zeros((3, 0), np.int64)], [np.zeros(0)]
+    parts, ranks, leads = [np.zeros((3, 0), np.int64)], [np.zeros(0)], [np.zeros(0)]
     for begin in range(0, len(facts), block):
         some = facts[slice(begin, begin + block)]
         total = scorer.evidence(some.subject)
@@ -77,10 +109,13 @@ def rival_classes(
             total[order[low[there] + shift], position[held.predicate[there]]] = NO_RIVAL
         best = total.argmax(axis=1)
         power = total[rows, best]
+        against = total.copy()
+        against[rows, position[some.predicate]] = own
+        ranks.append(class_ranks(against, position[some.predicate]))
         rival = np.where(power >= 0, scorer.targets[best], NO_RIVAL)
         parts.append(np.stack((own, rival, np.maximum(power, 0))))
         if unit:
             leads.append(chances[rows, best] - chances[rows, position[some.predicate]])
         progress("classes", min(begin + block, len(facts)), len(facts))
     own, rival, power = np.concatenate(parts, axis=1)
-    return Rivals(own, rival, power, np.concatenate(leads))
+    return Rivals(own, rival, power, np.concatenate(ranks), np.concatenate(leads))

@@ -1,28 +1,30 @@
-"""check: facts that the rules dispute, worst first.
+"""check: facts that the rules dispute, those that are most probably wrong first.
 
     margin = probability of the best competitor - probability of the fact, with the fact itself hidden
 
-Without probabilities, scores take their place.
+Without probabilities, scores take their place. Competitors of a class are the other classes of the group; those of a
+binary fact are other objects and other subjects; those of another unary fact are the entities that it does not hold of.
+Facts of the data are no competitors.
 
-Competitors are the other classes of the group. For a binary predicate they are other objects if at least 90 % of the
-subjects have one object, and other subjects if at least 90 % of the objects have one subject. Facts of the data are not
-competitors.
+`evaluation.wrongness` says how probable it is that a fact is wrong. Where there are too few facts for that, they are
+ordered by margin, and competitors count only where one answer is usual: for classes, and for other objects (subjects)
+if at least 90 % of the subjects (objects) have one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Ids, Longs, run_starts
+from ..data.arrays import Ids, Longs, drawn_rows, run_starts
 from ..data.facts import NO_OBJECT, Facts
 from ..data.kb import KnowledgeBase
-from ..evaluation.members import MemberScorer
-from ..evaluation.ranking import Ranker
-from ..evaluation.rivals import NO_RIVAL, Rivals, rival_answers, rival_classes
+from ..evaluation.fact_rivals import FactRivals, fact_rivals
+from ..evaluation.rivals import NO_RIVAL
+from ..evaluation.wrongness import WrongnessMap, fit_wrongness
 from ..kernel.aggregation import RESOLUTION, score
 from ..kernel.binding import bind
 from ..kernel.calibration import Calibration, Probability
@@ -33,7 +35,7 @@ from ..logic.predicate import Fact, Predicate
 from ..logic.rule import Rule, ScoredRule
 from ..logic.text import fact_text
 from ..progress import Progress, silent
-from .brief import probability_text
+from .brief import chance, probability_text
 from .changes import changed
 from .firing import Firing
 from .outline import HasOutline, Item, fact_document, grounding_document, grounding_line, rule_item
@@ -42,6 +44,8 @@ from .why import specific_groundings
 
 FUNCTIONAL_SHARE = 0.9
 """Other objects are competitors if at least this share of subjects has one object."""
+MOST_OTHERS = 20_000
+"""If some targets are asked for, at most this many facts of the others show what is usual."""
 MAX_REASONS = 2
 """Rules shown for a competitor."""
 MAX_WAYS, MAX_COMPARED = 2, 20
@@ -50,16 +54,17 @@ MAX_WAYS, MAX_COMPARED = 2, 20
 
 @dataclass(frozen=True)
 class Dispute(HasOutline):
-    """The rules prefer `competitor` to `fact`: `competitor_score` is higher than `own_score`.
+    """The rules doubt `fact`: `wrong` is the probability that it is wrong, None if there were too few facts to tell.
 
-    `own_probability` and `competitor_probability` belong to the scores; `margin` is their difference, or that of the
-    scores if they are unknown. `reasons` are the strongest rules for the competitor, and `evidence` has some groundings
-    of each, with `fact` hidden.
+    Mostly they prefer `competitor`, whose `competitor_score` is higher than `own_score`; it is None where they prefer
+    nothing. `own_probability` and `competitor_probability` belong to the scores, and tell how probable these are as new
+    facts; `margin` is their difference, or that of the scores if they are unknown. `reasons` are the strongest rules
+    for the competitor, and `evidence` has some groundings of each, with `fact` hidden.
     """
 
     fact: Fact
     own_score: float
-    competitor: Fact
+    competitor: Fact | None
     competitor_score: float
     margin: float
     reasons: tuple[ScoredRule, ...]
@@ -67,16 +72,18 @@ class Dispute(HasOutline):
     labels: Labels = field(default_factory=Labels, repr=False, compare=False)
     own_probability: Probability | None = None
     competitor_probability: Probability | None = None
+    wrong: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return fact_document(
             self.fact,
             self.labels,
+            wrong=self.wrong,
             own_score=self.own_score,
             own_probability=None if self.own_probability is None else self.own_probability.value,
-            competitor=fact_text(self.competitor),
-            competitor_label=self.labels.fact(self.competitor),
+            competitor=None if self.competitor is None else fact_text(self.competitor),
+            competitor_label=None if self.competitor is None else self.labels.fact(self.competitor),
             competitor_score=self.competitor_score,
             competitor_probability=None if self.competitor_probability is None else self.competitor_probability.value,
             margin=self.margin,
@@ -96,7 +103,11 @@ class Dispute(HasOutline):
         """Return the fact, the preferred competitor, and why."""
         own, score = probability_text(self.own_probability, self.own_score)
         other, other_score = probability_text(self.competitor_probability, self.competitor_score)
-        title = f"{self.labels.fact(self.fact)}, {own}: the rules prefer {self.labels.fact(self.competitor)}, {other}"
+        doubt = "" if self.wrong is None else f"wrong with probability {chance(self.wrong)}; by the rules "
+        if self.competitor is None:
+            return Item(f"{self.labels.fact(self.fact)}, {doubt}{own}, and so has everything else", score)
+        title = f"{self.labels.fact(self.fact)}, {doubt}{own}: the rules prefer "
+        title += f"{self.labels.fact(self.competitor)}, {other}"
         note = f"{score.removesuffix('; ')} against {other_score.removesuffix('; ')}" if score else ""
         below = []
         for scored, ways in zip(self.reasons, self.evidence):
@@ -115,6 +126,7 @@ def check(
     memory: int = 2**30,
     progress: Progress = silent,
     calibration: Calibration | None = None,
+    seed: int = 0,
 ) -> list[Dispute]:
     """Return the most disputed facts, worst first.
 
@@ -127,20 +139,52 @@ def check(
         memory: Bytes that one evaluation may take.
         progress: Called with the progress.
         calibration: The map from scores to probabilities; by default that of the rules.
+        seed: Draws the facts that are made wrong to learn what wrong facts look like.
     """
     rules = bind(rules, kb).rules
+    probabilities = Probabilities(rules, kb, calibration, memory)
+    worst = doubtful(rules, kb, targets, top, probabilities.calibration, seed, threads, memory, progress)
+    firing = Firing(rules, kb, memory)
+    return sorted((_dispute(firing, probabilities, case) for case in worst), key=_order)
+
+
+def doubtful(
+    rules: RuleSet,
+    kb: KnowledgeBase,
+    targets: Sequence[str | Predicate] | None,
+    top: int,
+    calibration: Calibration | None = None,
+    seed: int = 0,
+    threads: int = 0,
+    memory: int = 2**30,
+    progress: Progress = silent,
+) -> list[Case]:
+    """Return the most disputed facts, worst first, without reasons.
+
+    `rules` are bound to `kb`; `targets`, `top`, `calibration`, `seed`, `threads`, `memory` and `progress` are those of
+    `check`.
+    """
     named = rules.targets if targets is None else [kb.predicate(t) if isinstance(t, str) else t for t in targets]
     ids = sorted({kb.predicate_id(p) for p in named if targets is not None or p in kb.predicates})
-    probabilities = Probabilities(rules, kb, calibration, memory)
-    found = [*_classes(probabilities, ids, threads, progress), *_answers(probabilities, ids, threads, progress)]
-    firing = Firing(rules, kb, memory)
-    worst = _worst(kb, np.concatenate(found), top) if found else []
-    return sorted((_dispute(firing, probabilities, case) for case in worst), key=lambda dispute: -dispute.margin)
+    found = fact_rivals(rules, kb, _facts(rules, kb, ids, seed), threads, memory, progress)
+    maps = fit_wrongness(rules, kb, found, seed=seed, threads=threads, memory=memory, progress=progress)
+    tables = [_cases(kb, found[arity], ids, maps.get(arity), calibration) for arity in sorted(found)]
+    return _worst(kb, np.concatenate(tables), top) if tables else []
 
 
-class _Case(NamedTuple):
-    """A fact and its rival, which is a predicate (classes) or an entity in position `direction`; the evidence of both,
-    and the margin in units of RESOLUTION.
+def _facts(rules: RuleSet, kb: KnowledgeBase, ids: list[int], seed: int) -> Facts:
+    """The facts of the requested predicates `ids`, and enough of the other targets to show what is usual."""
+    facts = kb.crisp.facts
+    is_requested = np.isin(facts.predicate, ids)
+    others = np.flatnonzero(~is_requested & np.isin(facts.predicate, np.unique(rules.head)))
+    drawn = others[drawn_rows(len(others), MOST_OTHERS, np.random.default_rng(seed))]
+    return facts[np.sort(np.concatenate((np.flatnonzero(is_requested), drawn)))] if len(rules) else Facts.empty()
+
+
+class Case(NamedTuple):
+    """A fact (`predicate`, `subject`, `object`) and its `rival`, which is a predicate (classes) or an entity in place
+    `direction`; the evidence of both (`own`, `evidence`); the `margin` and the probability that the fact is `wrong`, in
+    units of RESOLUTION; -1: not known.
 
     Many cases form an array with these columns.
     """
@@ -153,49 +197,57 @@ class _Case(NamedTuple):
     evidence: int
     margin: int
     direction: int
+    wrong: int
 
 
-def _cases(facts: Facts, rivals: Rivals, direction: int, calibration: Calibration | None) -> Longs:
-    """Return the cases in which the rival wins, by rounded scores: a tie is not a dispute."""
-    own, other = score(rivals.own), score(rivals.evidence)
-    wins = (np.round(other - own, 9) > 0) & (rivals.rival != NO_RIVAL)
-    lead = rivals.lead
-    if not len(lead):
-        shown = calibration or Calibration({})
-        arity = np.where(facts.is_unary, 1, 2)
+def _cases(
+    kb: KnowledgeBase,
+    rivals: FactRivals,
+    ids: list[int],
+    wrongness: WrongnessMap | None,
+    calibration: Calibration | None,
+) -> Longs:
+    """Return the cases of the requested predicates; both directions of a binary fact are cases.
+
+    If it is not known how probable it is that they are wrong, only those in which the rival wins, by rounded scores: a
+    tie in a ranking is no dispute.
+    """
+    facts, shown = rivals.facts, calibration or Calibration({})
+    wrong = np.full(len(facts), -1.0) if wrongness is None else np.rint(wrongness(rivals) / RESOLUTION)
+    arity = np.where(facts.is_unary, 1, 2)
+    is_requested = np.isin(facts.predicate, ids)
+    tables = []
+    for direction in (0, 1) if arity.max(initial=1) == 2 else (0,):
+        own, other = score(rivals.own[direction]), score(rivals.evidence[direction])
         lead = shown.probabilities(other, arity) - shown.probabilities(own, arity)
-    margin = np.rint(lead / RESOLUTION)
-    columns = (rivals.own, rivals.rival, rivals.evidence, margin, np.full(len(facts), direction))
-    return np.column_stack((facts.predicate, facts.subject, facts.object, *columns)).astype(np.int64)[wins]
+        lead = np.where(np.isnan(rivals.lead[direction]), lead, rivals.lead[direction])
+        wins = (np.round(other - own, 9) > 0) & (rivals.rival[direction] != NO_RIVAL)
+        columns = np.column_stack(
+            (
+                *(facts.predicate, facts.subject, facts.object, rivals.own[direction]),
+                np.where(wins, rivals.rival[direction], NO_RIVAL),
+                *(rivals.evidence[direction], np.rint(lead / RESOLUTION), np.full(len(facts), direction), wrong),
+            )
+        ).astype(np.int64)
+        kept = is_requested
+        if wrongness is None:
+            kept = kept & wins & np.isin(facts.predicate, _one_answer(kb, ids, direction))
+        tables.append(columns[kept])
+    return np.concatenate(tables)
 
 
-def _margin(table: Longs) -> Longs:
-    return np.asarray(table[:, _Case._fields.index("margin")])
+def _column(table: Longs, name: str) -> Longs:
+    return np.asarray(table[:, Case._fields.index(name)])
 
 
-def _classes(probabilities: Probabilities, targets: list[int], threads: int, progress: Progress) -> Iterator[Longs]:
-    kb, memory = probabilities.kb, probabilities.memory
-    classes = np.array([t for t in targets if t in kb.classes], np.int32)
-    facts = kb.crisp.unary
-    facts = facts[np.isin(facts.predicate, classes)]
-    if len(facts):
-        scorer = MemberScorer(probabilities.rules, kb, classes, threads, memory)
-        yield _cases(facts, rival_classes(scorer, kb, facts, memory, progress), 0, probabilities.calibration)
-
-
-def _answers(probabilities: Probabilities, targets: list[int], threads: int, progress: Progress) -> Iterator[Longs]:
-    kb = probabilities.kb
+def _one_answer(kb: KnowledgeBase, ids: list[int], direction: int) -> list[int]:
+    """The predicates among `ids` whose queries usually have one answer."""
     binary = kb.crisp.binary
-    work = [(t, direction) for t in targets for direction in (0, 1) if is_functional(binary.of(t), direction)]
-    if not work:
-        return
-    ranker = Ranker(probabilities.rules, kb, threads, probabilities.memory)
-    for done, (target, direction) in enumerate(work, start=1):
-        facts = binary.of(target)
-        yield _cases(
-            facts, rival_answers(ranker, target, direction, facts, kb.facts), direction, probabilities.calibration
-        )
-        progress("check", done, len(work))
+    return [t for t in ids if t in kb.classes or is_functional(binary.of(t), direction)]
+
+
+def _order(dispute: Dispute) -> tuple[float, float]:
+    return -1.0 if dispute.wrong is None else -dispute.wrong, -dispute.margin
 
 
 def is_functional(facts: Facts, direction: int) -> bool:
@@ -205,37 +257,47 @@ def is_functional(facts: Facts, direction: int) -> bool:
     return bool(len(counts) and (counts == 1).mean() >= FUNCTIONAL_SHARE)
 
 
-def _worst(kb: KnowledgeBase, table: Longs, top: int) -> list[_Case]:
-    """Return the `top` cases by margin, then predicate and names; of the two directions of a fact the worse one."""
-    predicate, subject, object, *_, direction = table.T
-    table = table[np.lexsort((direction, -_margin(table), object, subject, predicate))]
+def _worst(kb: KnowledgeBase, table: Longs, top: int) -> list[Case]:
+    """Return the `top` cases by probability, margin, predicate and names; of the two directions of a fact the worse."""
+    predicate, subject, object, *_ = table.T
+    direction = _column(table, "direction")
+    table = table[np.lexsort((direction, -_column(table, "margin"), object, subject, predicate))]
     table = table[run_starts(*table[:, :3].T)]
-    margin = _margin(table)
-    if 0 < top < len(margin):
+    wrong, margin = (_column(table, name) for name in ("wrong", "margin"))
+    if 0 < top < len(table):
         # Read names only where they can decide.
-        table = table[margin >= np.partition(margin, -top)[-top]]
-    keys = [(-m, kb.fact(*ids)) for m, ids in zip(_margin(table).tolist(), table[:, :3].tolist())]
+        last = np.lexsort((margin, wrong))[-top]
+        table = table[(wrong > wrong[last]) | ((wrong == wrong[last]) & (margin >= margin[last]))]
+    figures = zip(*(_column(table, name).tolist() for name in ("wrong", "margin")), table[:, :3].tolist())
+    keys = [(-w, -m, kb.fact(*ids)) for w, m, ids in figures]
     order = sorted(range(len(keys)), key=keys.__getitem__)
-    return [_Case(*table[row].tolist()) for row in (order[:top] if top > 0 else order)]
+    return [Case(*table[row].tolist()) for row in (order[:top] if top > 0 else order)]
 
 
-def _dispute(firing: Firing, probabilities: Probabilities, case: _Case) -> Dispute:
+def _dispute(firing: Firing, probabilities: Probabilities, case: Case) -> Dispute:
     kb, (target, x, y) = firing.kb, case[:3]
-    if y == NO_OBJECT:
+    fact = kb.fact(target, x, y)
+    own = float(score(np.array([case.own]))[0])
+    wrong = None if case.wrong < 0 else case.wrong * RESOLUTION
+    mine = probabilities.probability(fact, own)
+    if case.rival == NO_RIVAL:
+        margin = round(case.margin * RESOLUTION, 9)
+        return Dispute(fact, own, None, 0.0, margin, (), (), Labels.of(kb), mine, None, wrong)
+    if y == NO_OBJECT and target in kb.classes:
         competitor, fired = kb.fact(case.rival, x), firing.member(case.rival, x)
+    elif y == NO_OBJECT:
+        competitor, fired = kb.fact(target, case.rival), firing.member(target, case.rival)
     else:
         pair = (case.rival, y) if case.direction else (x, case.rival)
         competitor = kb.fact(target, *pair)
         fired = firing.pair(target, *pair, hidden=(x, y), direction=case.direction)
     order = fired.shares(firing.rules.aggregation).order[:MAX_REASONS]
     reasons = tuple(firing.rules[int(r)] for r in fired.rows[order])
-    own, other = score(np.array([case.own, case.evidence])).tolist()
-    fact = kb.fact(target, x, y)
+    other = float(score(np.array([case.evidence]))[0])
     evidence = tuple(_evidence(kb, scored.rule, fact, competitor) for scored in reasons)
-    both = probabilities.probability(fact, own), probabilities.probability(competitor, other)
-    values = [p.value for p in both if p is not None]
-    margin = round(values[1] - values[0] if len(values) == 2 else other - own, 9)
-    return Dispute(fact, own, competitor, other, margin, reasons, evidence, Labels.of(kb), *both)
+    theirs = probabilities.probability(competitor, other)
+    lead = other - own if mine is None or theirs is None else theirs.value - mine.value
+    return Dispute(fact, own, competitor, other, round(lead, 9), reasons, evidence, Labels.of(kb), mine, theirs, wrong)
 
 
 def _evidence(kb: KnowledgeBase, rule: Rule, fact: Fact, competitor: Fact) -> tuple[Grounding, ...]:

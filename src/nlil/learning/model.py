@@ -134,7 +134,7 @@ class Model(Applied):
         return explain(self.rules, self.base, fact, calibration=self.learned.rules.calibration, **options)
 
     def check(self, top: int = 50, targets: Targets = None) -> list[Dispute]:
-        """Return the `top` most disputed facts of `targets` (None: of all), worst first."""
+        """Return the `top` facts of `targets` (None: of all) that are most probably wrong, worst first."""
         from ..explanation.disputes import check
 
         config = self.config
@@ -146,6 +146,7 @@ class Model(Applied):
             threads=config.threads,
             memory=config.memory,
             calibration=self.learned.rules.calibration,
+            seed=config.seed,
         )
 
     def save(self, path: str | Path, force: bool = False) -> Path:

@@ -165,7 +165,7 @@ def test_other_baselines_are_measured(model: str) -> None:
         (("kb", "--model", "popularity", "--device", "tpu"), "device: expected auto, cpu or cuda"),
         (("es", "--model", "transe"), "choose one of argmax, neural, both, neural-lp, dilp"),
         (("es", "--model", "dilp", "--data", "even:1000"), "expected some of even:10, even:50"),
-        (("stats", "--model", "count"), "it is for bench kb, scene, fewshot, recovery and es"),
+        (("stats", "--model", "count"), "it is for bench kb, scene, fewshot, recovery, es and check"),
         (("es", "--seeds", "3"), "it is for bench kb"),
         (("es", "--split", "valid"), "it is for bench kb"),
         (("kb", "--split", "train"), "choose one of test, valid"),

@@ -5,14 +5,18 @@ from __future__ import annotations
 import gzip
 import json
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from data_cases import rows, write
 from nlil import KnowledgeBase, load
 from nlil.data.columns import parse_columns
 from nlil.data.dataset import DataOptions
+from nlil.data.tables import table_splits
 from nlil.datasets import load_dataset
+from nlil.datasets.anything import as_dataset
 from nlil.errors import ConfigError, DataError
 
 FACTS = {("ann", "lives_in", "rome"), ("bob", "lives_in", "oslo"), ("bob", "knows", "ann")}
@@ -268,6 +272,39 @@ def test_missing_values_in_pandas_are_errors():
     with pytest.raises(DataError, match="row 2: expected the name of a subject"):
         KnowledgeBase.from_pandas(numbers)
     assert rows(KnowledgeBase.from_pandas(numbers.dropna())) == {("1", "p", "2")}
+
+
+def test_missing_values_beside_weights_and_splits_are_errors():
+    frame = pd.DataFrame({"head": ["a", "b"], "relation": "p", "tail": ["b", None], "weight": [0.5, 0.7]})
+    assert rows(KnowledgeBase.from_pandas(frame)) == {("a", "p", "b"), ("b", "p")}
+    with pytest.raises(DataError, match=r"row 1: expected a weight in \[0, 1\], got nan"):
+        KnowledgeBase.from_pandas(frame.assign(tail="c", weight=[float("nan"), 1.0]))
+    with pytest.raises(DataError, match=r"row 2: expected train, valid or test in the split column .* missing value"):
+        table_splits(frame.assign(tail="c", weight=1.0, split=["train", None]))
+    for source in ([("a", "p", float("nan"))], np.array([("a", "p", float("nan"))], object)):
+        with pytest.raises(DataError, match="got a missing value"):
+            KnowledgeBase.from_numpy(source) if isinstance(source, np.ndarray) else KnowledgeBase.from_facts(source)
+
+
+@pytest.mark.parametrize("convert", [lambda frame: frame, pa.Table.from_pandas], ids=["pandas", "arrow"])
+def test_a_split_column_of_a_table_counts(convert):
+    frame = pd.DataFrame({"head": list("abcd"), "relation": "p", "tail": list("bcda"), "fold": "train"})
+    frame.loc[2, "fold"], frame.loc[3, "fold"] = "dev", "TEST"
+    table = convert(frame)
+    kb, splits = table_splits(table, "split=fold")
+    assert rows(kb) == {("a", "p", "b"), ("b", "p", "c")}
+    assert [f.arguments for f in kb.named(splits.valid)] == [("c", "d")]
+    assert [f.arguments for f in kb.named(splits.test)] == [("d", "a")]
+    assert len(as_dataset(table, options=DataOptions(columns="split=fold")).splits.valid) == 1
+    # Found by its name too; a base alone has no splits, so it is not made of a mixture in silence.
+    named = convert(frame.rename(columns={"fold": "split"}))
+    assert len(as_dataset(named).splits.test) == 1
+    read = KnowledgeBase.from_arrow if isinstance(named, pa.Table) else KnowledgeBase.from_pandas
+    with pytest.raises(DataError, match=r"got some of the split valid: nlil.learn\(table\) keeps them apart"):
+        read(named)
+    assert len(read(named, "split=").facts) == 4
+    with pytest.raises(DataError, match="at least one training fact"):
+        table_splits(convert(frame.assign(fold="test")), "split=fold")
 
 
 def test_a_doubtful_frame_warns():

@@ -90,7 +90,8 @@ def test_a_wrong_class_is_disputed():
     assert worst.fact == spoilt.fact(tree, entity)
     assert worst.competitor == Fact(own, worst.fact.arguments)
     assert worst.reasons[0].rule.target == own
-    assert check(rules, spoilt, targets=["tree"]) == []
+    assert check(rules, spoilt, targets=["tree"])[0].fact == worst.fact
+    assert {d.fact.predicate.name for d in check(rules, spoilt, targets=["tree"])} == {"tree"}
 
 
 def test_targets_are_named_and_top_limits():

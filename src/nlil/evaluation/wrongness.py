@@ -1,0 +1,170 @@
+"""The probability that a fact is wrong, learned from facts that were made wrong on purpose.
+
+How a fact x stands among its rivals is measured with the fact hidden, for both places of a binary fact:
+
+    margin    ln(evidence of the best rival / own evidence)
+    surprise  ln(rank), less what is usual for facts of its predicate
+
+Some facts are replaced by random ones of the right type (`planting`). Of the planted facts we know that they are wrong;
+of the given ones only that a share pi of them is, which is not known either. So the odds that x is a planted fact
+rather than a given one are  w(x) / pi * planted / given,  where w(x) = sigmoid(z(x)) is the probability asked for and
+z rises with the larger and the smaller margin and surprise. Where facts look most like planted ones, at most all of
+them are wrong: the smallest ratio (share of the given facts beyond a threshold) / (share of the planted ones) bounds pi
+from above, and that bound is taken for pi.
+
+Rules were counted on the given facts, so they speak a little more for a wrong fact that was given than for a planted
+one. Measures are therefore cut where both kinds are far from what is usual (WIDE).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..data.arrays import Doubles
+from ..data.facts import Facts
+from ..data.kb import KnowledgeBase
+from ..kernel.aggregation import RESOLUTION, SCALE
+from ..kernel.calibration import sigmoid
+from ..kernel.ruleset import RuleSet
+from ..progress import Progress, silent
+from .fact_rivals import FactRivals, fact_rivals
+from .planting import plant
+
+PLANTED_SHARE = 0.05
+"""So many of the facts are replaced at once; with more, rules would no longer hold."""
+ENOUGH_PLANTED, LEAST_PLANTED, MOST_PLANTED = 200, 50, 2000
+"""Facts are planted again until there are enough, at most ROUNDS times. Fewer than the least do not settle a map."""
+ROUNDS = 10
+WEAK = 1e-3
+"""Evidence that counts as none, in natural units: the logarithm needs a floor."""
+WIDE = 2.0
+"""Measures are cut at so many standard deviations from the mean."""
+RIDGE = 1e-3
+LEAST_BEYOND = 0.25
+"""Thresholds beyond which there are fewer of the planted facts bound nothing: their shares are too uncertain."""
+
+
+@dataclass(frozen=True, eq=False)
+class WrongnessMap:
+    """From fact_rivals to probabilities, for the facts of one arity.
+
+    `usual` is (2, predicates): the mean ln(rank) of facts of each predicate, by place. `mean` and `scale` standardise
+    the measures, `weights` are those of z. `rate` is the estimated share of wrong facts; `num_planted` facts were
+    planted. `unit` is that of the aggregation.
+    """
+
+    unit: float
+    usual: Doubles
+    mean: Doubles
+    scale: Doubles
+    weights: Doubles
+    rate: float
+    num_planted: int
+
+    def __call__(self, rivals: FactRivals) -> Doubles:
+        """Return the probability that each fact of `rivals` is wrong."""
+        z = _terms(_measures(rivals, self.usual, self.unit), self.mean, self.scale) @ self.weights
+        return np.clip(sigmoid(z), RESOLUTION, 1 - RESOLUTION)
+
+
+def fit_wrongness(
+    rules: RuleSet,
+    kb: KnowledgeBase,
+    given: dict[int, FactRivals],
+    *,
+    seed: int = 0,
+    threads: int = 0,
+    memory: int = 2**30,
+    progress: Progress = silent,
+) -> dict[int, WrongnessMap]:
+    """Return arity -> its map; an arity with too few facts to plant has none.
+
+    Args:
+        rules: The rules, bound to `kb`.
+        kb: The facts.
+        given: How they stand (`fact_rivals`), by arity.
+        seed: Draws the planted facts.
+        threads: Threads for scoring; 0: all cores.
+        memory: Bytes that one evaluation may take.
+        progress: Told how many facts are done.
+    """
+    random = np.random.default_rng((seed, 0x3B0))
+    found = {}
+    for arity, rivals in sorted(given.items()):
+        rows = np.flatnonzero(kb.facts.isin(rivals.facts))
+        at_once = min(int(PLANTED_SHARE * len(rows)), MOST_PLANTED)
+        if at_once * ROUNDS < LEAST_PLANTED:
+            continue
+        parts: list[FactRivals] = []
+        for _ in range(min(ROUNDS, -(-ENOUGH_PLANTED // at_once))):
+            changed, wrong = plant(kb, random.permutation(rows)[:at_once], Facts.empty(), random)
+            wrong = wrong[np.isin(wrong.predicate, rivals.facts.predicate)]
+            parts += fact_rivals(rules, changed, wrong, threads, memory, progress).values()
+        if sum(len(part.facts) for part in parts) >= LEAST_PLANTED:
+            found[arity] = _fit(rivals, FactRivals.join(parts), rules.aggregation.unit, kb.num_predicates)
+    return found
+
+
+def _measures(rivals: FactRivals, usual: Doubles, unit: float) -> Doubles:
+    """(facts, 4): the larger and the smaller margin, and surprise, of the two places."""
+    own, other = rivals.own / SCALE, rivals.evidence / SCALE
+    margin = np.log((other + WEAK) / (own + WEAK))
+    if unit:  # of classes that were fitted together evidence is a log-odds
+        margin = np.where(np.isnan(rivals.lead), margin, (other - own) / unit)
+    surprise = np.log(rivals.rank) - usual[:, rivals.facts.predicate]
+    return np.stack([f(m, axis=0) for m in (margin, surprise) for f in (np.max, np.min)], axis=1)
+
+
+def _usual(rivals: FactRivals, num_predicates: int) -> Doubles:
+    predicate = rivals.facts.predicate
+    count = np.maximum(np.bincount(predicate, minlength=num_predicates), 1)
+    return np.stack([np.bincount(predicate, np.log(rank), num_predicates) / count for rank in rivals.rank])
+
+
+def _terms(measures: Doubles, mean: Doubles, scale: Doubles) -> Doubles:
+    """(facts, 5): the standardised measures, cut, and 1."""
+    return np.column_stack((np.clip((measures - mean) / scale, -WIDE, WIDE), np.ones(len(measures))))
+
+
+def _fit(given: FactRivals, planted: FactRivals, unit: float, num_predicates: int) -> WrongnessMap:
+    usual = _usual(given, num_predicates)
+    measured = _measures(given, usual, unit)
+    mean, scale = measured.mean(axis=0), measured.std(axis=0) + RESOLUTION
+    mine, wrong = (_terms(m, mean, scale) for m in (measured, _measures(planted, usual, unit)))
+    # Without a rate the odds are those of a logistic regression of planted against given facts; it orders them.
+    plain = _least_loss(mine, wrong, np.zeros(mine.shape[1]), None)
+    rate = _rate(mine @ plain, wrong @ plain)
+    weights = _least_loss(mine, wrong, plain, len(wrong) / len(mine) / rate)
+    return WrongnessMap(unit, usual, mean, scale, weights, rate, len(wrong))
+
+
+def _rate(given: Doubles, planted: Doubles) -> float:
+    """Return the bound on the share of wrong facts, by what the order says of given and planted ones."""
+    thresholds = np.quantile(planted, np.linspace(0.0, 1 - LEAST_BEYOND, 40))
+    beyond = np.array([((planted >= t).mean(), ((given >= t).sum() + 1) / (len(given) + 1)) for t in thresholds])
+    return float(np.clip((beyond[:, 1] / beyond[:, 0]).min(), RESOLUTION, 1 - RESOLUTION))
+
+
+def _least_loss(given: Doubles, planted: Doubles, start: Doubles, odds: float | None) -> Doubles:
+    """Return the weights of least cross-entropy.
+
+    `odds` is planted / given / pi, the odds of a fact that is surely wrong; None: without a bound, exp(z).
+    """
+    from scipy.optimize import minimize
+
+    count = len(given) + len(planted)
+
+    def loss(weights: Doubles) -> tuple[float, Doubles]:
+        total, slope = 0.0, RIDGE * np.append(weights[:-1], 0.0)
+        for terms, is_planted in ((given, False), (planted, True)):
+            z = terms @ weights
+            log_odds = z if odds is None else np.log(odds) - np.logaddexp(0.0, -z)
+            by_z = np.ones_like(z) if odds is None else sigmoid(-z)
+            total += float((np.logaddexp(0.0, log_odds) - is_planted * log_odds).sum()) / count
+            slope = slope + terms.T @ ((sigmoid(log_odds) - is_planted) * by_z) / count
+        return total + RIDGE / 2 * float((weights[:-1] ** 2).sum()), slope
+
+    bounds = [(0.0, None)] * (len(start) - 1) + [(None, None)]  # nothing that speaks against a fact speaks for it
+    return np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x)
