@@ -48,7 +48,7 @@ LEAST_BEYOND = 0.25
 
 @dataclass(frozen=True, eq=False)
 class WrongnessMap:
-    """From fact_rivals to probabilities, for the facts of one arity.
+    """From rivals to probabilities, for the facts of one arity.
 
     `usual` is (2, predicates): the mean ln(rank) of facts of each predicate, by place. `mean` and `scale` standardise
     the measures, `weights` are those of z. `rate` is the estimated share of wrong facts; `num_planted` facts were
@@ -84,7 +84,7 @@ def fit_wrongness(
     Args:
         rules: The rules, bound to `kb`.
         kb: The facts.
-        given: How they stand (`fact_rivals`), by arity.
+        given: Their rivals, by arity.
         seed: Draws the planted facts.
         threads: Threads for scoring; 0: all cores.
         memory: Bytes that one evaluation may take.
