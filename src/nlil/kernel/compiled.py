@@ -28,7 +28,7 @@ SMALL_STEPS = 50_000
 
 
 class Compiled:
-    """The result of `compiled`. Called from Python, it runs as machine code; other compiled functions inline it."""
+    """A compiled `function`. Called from Python, it runs as machine code; other compiled functions inline it."""
 
     def __init__(self, function: FunctionType) -> None:
         update_wrapper(self, function)

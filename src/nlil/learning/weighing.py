@@ -252,9 +252,7 @@ class Trials:
         """Return 1 / rank of the answer of every query under this `weighing`, (kinds, 2)."""
         queries, *_, places = self.sample.strongest.shape
         result, weight = np.empty(queries), weights(weighing, places)
-        self.pool.map(
-            lambda _, some: _rank_queries(self.evidence, self.sample, weight, *some, result), _blocks(queries)
-        )
+        self.pool.map(lambda _, b: _rank_queries(self.evidence, self.sample, weight, *b, result), _blocks(queries))
         return result
 
     def plain_reciprocal(self, top: int) -> Doubles:
@@ -426,7 +424,7 @@ def gather(
 
     def run(space: ScoreSpace, task: Task) -> None:
         at = position[task.batch.direction, task.rows]
-        _gather(ranker, space, task, at, sample)
+        _gather_block(ranker.graph, task.batch.plan, task.block, ranker.top, space, at, sample)
         done[at] = True
 
     for batches in ranker.batches(groups, facts, known, np.zeros(len(facts), bool)):
@@ -441,20 +439,9 @@ def gather(
     return sample if done.all() else sample.part(done)
 
 
-def _gather(ranker: Ranker, space: ScoreSpace, task: Task, at: Longs, sample: CandidateSample) -> None:
-    """Gather all queries of a task in one call: passing the arrays takes as long as a short query."""
-    _gather_block(ranker.graph, task.batch.plan, task.block, ranker.top, space, at, sample)
-
-
 @compiled
 def _gather_block(
-    graph: Graph,
-    plan: Plan,
-    block: QueryBlock,
-    top: int,
-    space: ScoreSpace,
-    at: Longs,
-    sample: CandidateSample,
+    graph: Graph, plan: Plan, block: QueryBlock, top: int, space: ScoreSpace, at: Longs, sample: CandidateSample
 ) -> None:
     """Store the candidates of each query of `block`; at[f] is the row of `sample` for answer f.
 
