@@ -48,6 +48,15 @@ def test_both_evaluators_find_the_same():
     assert found.get_metric("both.realistic.hits_at_10") == pytest.approx(mine["hits@10"], abs=1e-6)
 
 
+def test_scores_that_single_precision_cannot_tell_apart_are_no_tie():
+    from nlil.evaluation.pykeen_model import _places
+    from nlil.kernel.aggregation import evidence, score
+
+    total = evidence(np.array([0.99999995, 0.99999993, 0.5, 0.99999993]))
+    assert len(np.unique(score(total).astype(np.float32))) == 2
+    assert _places(total).tolist() == [2, 1, 0, 1]
+
+
 def test_names_are_needed():
     import torch
     from pykeen.triples import CoreTriplesFactory, TriplesFactory
