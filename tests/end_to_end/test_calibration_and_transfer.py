@@ -202,5 +202,5 @@ def test_what_other_data_cannot_say_is_left_out_and_counted(nlil_command: Nlil, 
     assert document["left_out_unknown_constant"] == constants
     assert document["left_out_unknown_predicate"] == predicates
     assert document["num_rules"] == len(rules) - constants - predicates > 0
-    assert f"{constants + predicates:,} of {len(rules):,} rules are left out: {predicates:,} name" in outcome.err
+    assert f"{constants + predicates:,} of {len(rules):,} rules are left out: {predicates:,} use" in outcome.err
     assert "left_out_unknown_constant" in nlil_command("evaluate", run, "--data", there).out
