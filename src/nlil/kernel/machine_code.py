@@ -34,6 +34,7 @@ from numba.core.serialize import dumps
 from numba.core.types import BaseNamedTuple, Dispatcher
 
 from ..errors import CacheWarning
+from . import references
 from .code_files import digest, file_stem, folders, is_safe, make_folder
 from .compiled import Compiled
 from .references import mark_references, widened
@@ -304,5 +305,5 @@ def _replace(path: Path, content: bytes) -> None:
 @cache
 def _version() -> str:
     """Return the versions and options that the code depends on."""
-    ours = digest(Path(__file__).read_bytes())
+    ours = digest(*(Path(file).read_bytes() for file in (__file__, references.__file__)))
     return repr((numba.__version__, llvmlite.__version__, numba.config.OPT, numba.config.BOUNDSCHECK, ours))
