@@ -110,7 +110,7 @@ def unary_pool(kb: KnowledgeBase) -> list[Rule]:
     return rules
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=6)
 @given(bases())
 def test_nothing_is_missing(kb: KnowledgeBase) -> None:
     """Every rule of the pool that explains a fact is found, and no other but longer chains."""

@@ -105,6 +105,7 @@ def test_evidence_computed_beforehand_is_that_of_the_scorer(scene_run: Path) -> 
     assert [data.object_classes(entity) for entity in range(data.kb.num_entities)] == objects
 
 
+@pytest.mark.slow
 def test_a_verdict_changes_the_column_of_its_class_only(scene_run: Path, tmp_path: Path) -> None:
     shutil.copytree(scene_run, tmp_path / "run")
     data = viewer_runs.page_data_of(tmp_path / "run")

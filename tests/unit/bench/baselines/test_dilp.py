@@ -172,6 +172,7 @@ def test_one_hot_programs_derive_what_our_engine_derives(seed: int) -> None:
 # learning -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_even_and_successor_with_ten_integers() -> None:
     data = load_dataset("even:10")
     settings = DILPSettings(invented=(SUCC2,), updates=150)
