@@ -46,8 +46,9 @@ TOP_RULES = 500
 """Rules of each target of a run whose rules the older side can derive with in minutes."""
 DIGITS = 4
 """Figures of both sides are the same if they are when rounded so."""
-TIMES = ("seconds", "peak_memory_mb", "calibration_seconds")
-"""Values of an answer that are no answer."""
+NOT_COMPARED = ("seconds", "peak_memory_mb", "calibration_seconds", "notes", "brier_after", "ece_after")
+"""Values of `evaluate` that are no figures of its ranks: times, sentences, and errors after a calibration, which has
+been fitted on other facts since."""
 
 Words = tuple[str, ...]
 """Words after `nlil`; {run}, {out}, {rules}, {part} and {count} are replaced."""
@@ -90,8 +91,8 @@ class Workload:
 
 
 def figures(output: str, out: Path) -> Any:
-    """The figures of `evaluate --json`, rounded, without times."""
-    return _rounded({key: value for key, value in json.loads(output).items() if key not in TIMES})
+    """Return the figures of the ranks in `evaluate --json`, rounded."""
+    return _rounded({key: value for key, value in json.loads(output).items() if key not in NOT_COMPARED})
 
 
 def facts(output: str, out: Path) -> str:
@@ -108,7 +109,7 @@ def passed(output: str, out: Path) -> Any:
 
 def _rounded(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _rounded(inner) for key, inner in value.items() if key not in TIMES}
+        return {key: _rounded(inner) for key, inner in value.items() if key not in NOT_COMPARED}
     return round(value, DIGITS) if isinstance(value, float) else value
 
 
@@ -184,7 +185,8 @@ class Side:
         given = [word.format(**places) for word in words]
         if words[0] == "learn":
             given += [word for setting in self.settings for word in ("--set", setting)]
-        environment = {**os.environ, "PYTHONPATH": str(self.source)}
+        own = [str(self.source), os.environ.get("PYTHONPATH", "")]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, own))}
         with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
             begin = time.perf_counter()
             command = [sys.executable, "-m", "nlil", *given, "--quiet"]
@@ -255,6 +257,7 @@ class Row:
             "base over the limit": self.is_over[0],
             "new over the limit": self.is_over[1],
             "SLOWER": self.is_slower,
+            "same answers": self.is_same is True,
             "ANSWERS DIFFER": self.is_same is False,
         }
         return (
@@ -284,7 +287,10 @@ def compare(
         lines = text.splitlines(keepends=True)
         Path(places[0]["rules"]).write_text(text, encoding="utf-8")
         Path(places[0]["part"]).write_text("".join(lines[: len(lines) // PART]), encoding="utf-8")
-    rows = [measure(step, sides, places, runs, limit, bool(workload.rules)) for step in workload.steps]
+    rows = []
+    for step in workload.steps:
+        rows.append(measure(step, sides, places, runs, limit, bool(workload.rules)))
+        print("  ".join(filter(None, rows[-1].cells)), file=sys.stderr)  # what is measured if the rest is cut short
     return [*rows, total(name, rows)] if workload.sums else rows
 
 
