@@ -22,7 +22,7 @@ from ..data.arrays import Ids, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..logic.rule import Rule
-from .bodies import IdLine
+from .bodies import Line
 from .compiled import compiled, shared
 
 
@@ -53,7 +53,7 @@ class Hidden:
         """Return the unary facts of `kb` that are hidden from the queries about their entities."""
         return kb.unary[np.isin(kb.unary.predicate, sorted(self.unary))]
 
-    def touches(self, line: IdLine) -> bool:
+    def touches(self, line: Line) -> bool:
         """Return whether hiding can change the value of `line`."""
         return self.binary in line.predicates or bool(self.unary & line.predicates)
 

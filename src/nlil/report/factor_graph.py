@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from ..logic.formula import Anchor, And, Anything, Constant, Formula, Line, Not, Or, Statement, Truth, Variable
+from ..logic.formula import Anchor, And, Anything, Constant, Formula, Not, Or, Statement, Truth, Variable
 from ..logic.labels import Labels
 from ..logic.predicate import Predicate
 from ..logic.rule import Rule
@@ -117,7 +117,7 @@ class Layout:
     def _add(self, formula: Formula, depth: int) -> None:
         match formula:
             case Statement():
-                for lane in self._lanes(formula.line):
+                for lane in self._lanes(formula):
                     self._place(lane)
             case Truth():
                 self._place(Lane((Part("factor", "always", "true"),), "none"))
@@ -144,40 +144,40 @@ class Layout:
 
     # one statement ----------------------------------------------------------------------------------
 
-    def _lanes(self, line: Line) -> Iterator[Lane]:
+    def _lanes(self, statement: Statement) -> Iterator[Lane]:
         """Yield the lanes of a line: a short lane for each filter of a head variable, and one for the rest."""
-        last = len(line.anchors) - 1
+        last = len(statement.anchors) - 1
         for node in sorted({0, last}):
-            side = self._side(line.anchors[node])
+            side = self._side(statement.anchors[node])
             if side is not None:
-                yield from (Lane((self._factor(predicate),), side) for predicate in line.filters[node])
-        if line.equal is not None:
-            yield self._equation(line, line.equal)
-        elif line.moves or self._side(line.anchors[0]) is None:
-            yield self._path(line)
+                yield from (Lane((self._factor(predicate),), side) for predicate in statement.filters[node])
+        if statement.equal is not None:
+            yield self._equation(statement, statement.equal)
+        elif statement.moves or self._side(statement.anchors[0]) is None:
+            yield self._path(statement)
 
-    def _path(self, line: Line) -> Lane:
-        last = len(line.anchors) - 1
-        start, end = self._side(line.anchors[0]), self._side(line.anchors[last])
+    def _path(self, statement: Statement) -> Lane:
+        last = len(statement.anchors) - 1
+        start, end = self._side(statement.anchors[0]), self._side(statement.anchors[last])
         # A line begins at a head variable if it has one; if it returns to the same one, that is drawn again.
         arrives = end not in (None, start)
         parts: list[Part] = []
         for node in range(last + 1):
             if (node > 0 or start is None) and (node < last or not arrives):
-                parts.append(self._node(line, node))
+                parts.append(self._node(statement, node))
             if node < last:
-                move = line.moves[node]
+                move = statement.moves[node]
                 # A lane of Y alone is read from the right.
                 parts.append(self._factor(move.predicate, move.inverse == (start == "right")))
         if start == "right":
             return Lane(tuple(reversed(parts)), "right")
         return Lane(tuple(parts), "both" if arrives else start or "none")
 
-    def _equation(self, line: Line, two: Anchor) -> Lane:
+    def _equation(self, statement: Statement, two: Anchor) -> Lane:
         """Return the lane of an equation. Anchors are sorted, so a head variable comes first, X before Y."""
-        factor, side = Part("factor", "=", "the same entity"), self._side(line.anchors[0])
+        factor, side = Part("factor", "=", "the same entity"), self._side(statement.anchors[0])
         if side is None:
-            return Lane((self._node(line, 0), factor, self._anchor(two)), "none")
+            return Lane((self._node(statement, 0), factor, self._anchor(two)), "none")
         if self._side(two) is not None:
             return Lane((factor,), "both")
         other = self._anchor(two)
@@ -188,11 +188,11 @@ class Layout:
             return None
         return "left" if anchor.name == self.left else "right" if anchor.name == self.right else None
 
-    def _node(self, line: Line, node: int) -> Part:
-        own = self._anchor(line.anchors[node])
-        if self._side(line.anchors[node]) is not None:
+    def _node(self, statement: Statement, node: int) -> Part:
+        own = self._anchor(statement.anchors[node])
+        if self._side(statement.anchors[node]) is not None:
             return own  # its filters have their own lanes
-        return replace(own, filters=tuple(self._names(predicate) for predicate in line.filters[node]))
+        return replace(own, filters=tuple(self._names(predicate) for predicate in statement.filters[node]))
 
     def _anchor(self, anchor: Anchor) -> Part:
         match anchor:
