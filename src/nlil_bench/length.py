@@ -20,7 +20,17 @@ from typing import TYPE_CHECKING, Any
 
 from nlil.progress import Progress
 
-from .cells import NOT_MEASURED, Line, Panel, draw_panels, machine_text, markdown, measured, share_text, source_text
+from .cells import (
+    NOT_MEASURED,
+    Panel,
+    PictureLine,
+    draw_panels,
+    machine_text,
+    markdown,
+    measured,
+    share_text,
+    source_text,
+)
 from .registry import Bench, Request
 from .results import Entries, Entry, Job, device_word, entry_key, job_key, machine, seed_of
 
@@ -297,9 +307,9 @@ def plot_length(entries: Entries, path: Path) -> Path:
     ours = [(length, by_levels[levels_for(length)]) for length in LENGTHS if levels_for(length) in by_levels]
     chains = sorted((e["length"], e["seconds"]["epoch"]) for e in timed if e["model"] == "chain")
     lines = [
-        Line("nlil, T = 2, levels grow", ours, "tab:blue"),
-        Line("chain model", chains, "tab:orange"),
-        Line("20 min", [(length, LONGEST_EPOCH) for length in LENGTHS], "gray", "--"),
+        PictureLine("nlil, T = 2, levels grow", ours, "tab:blue"),
+        PictureLine("chain model", chains, "tab:orange"),
+        PictureLine("20 min", [(length, LONGEST_EPOCH) for length in LENGTHS], "gray", "--"),
     ]
     title = f"One epoch on {', '.join(sorted({entry['data'] for entry in timed}))}"
     panel = Panel(lines, LENGTHS, "seconds of an epoch, one thread")

@@ -15,7 +15,7 @@ import numpy as np
 
 from nlil.progress import Progress
 
-from .cells import Line, Panel, draw_panels, markdown, measured, share_text, source_text
+from .cells import Panel, PictureLine, draw_panels, markdown, measured, share_text, source_text
 from .methods import learn
 from .registry import Bench
 from .results import Entries, Entry, Job
@@ -118,10 +118,10 @@ def plot_theories(entries: Entries, path: Path) -> Path:
     for name, entry in entries.items():
         found = {int(size): ways for size, ways in entry["sizes"].items()}
         lines = [
-            Line(words, [(size, ways[way]["mrr"]) for size, ways in found.items()], colours[way])
+            PictureLine(words, [(size, ways[way]["mrr"]) for size, ways in found.items()], colours[way])
             for way, words in WAYS.items()
         ]
-        level = Line("all rules", [(size, entry["pool"]["mrr"]) for size in found], "tab:gray", "--")
+        level = PictureLine("all rules", [(size, entry["pool"]["mrr"]) for size in found], "tab:gray", "--")
         panels[name] = Panel([*lines, level], list(found), "MRR, test facts")
     return draw_panels(path, panels, "rules a predicate, at most")
 

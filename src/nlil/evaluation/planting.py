@@ -21,14 +21,14 @@ TRIES = 20
 """How often another entity is drawn before a fact is left as it is: its predicate may hold of nearly all pairs."""
 
 
-class Planted(NamedTuple):
+class PlantedFacts(NamedTuple):
     """The base `kb` with `wrong` facts in place of others."""
 
     kb: KnowledgeBase
     wrong: Facts
 
 
-def plant(kb: KnowledgeBase, rows: Longs, known: Facts, random: np.random.Generator) -> Planted:
+def plant(kb: KnowledgeBase, rows: Longs, known: Facts, random: np.random.Generator) -> PlantedFacts:
     """Replace facts by wrong ones.
 
     Args:
@@ -49,7 +49,7 @@ def plant(kb: KnowledgeBase, rows: Longs, known: Facts, random: np.random.Genera
         if not len(left):
             break
     wrong = Facts.join(parts)
-    return Planted(kb.with_facts(kb.facts[~replaced] + wrong), wrong.unique())
+    return PlantedFacts(kb.with_facts(kb.facts[~replaced] + wrong), wrong.unique())
 
 
 def _draw(kb: KnowledgeBase, facts: Facts, random: np.random.Generator) -> tuple[Facts, Mask]:

@@ -12,7 +12,7 @@ from ..data.kb import KnowledgeBase
 from ..kernel.aggregation import class_ranks, count_tied, realistic_rank, tie_bounds
 from ..progress import Progress, silent
 from .members import MemberScorer, class_chances
-from .queries import Answers, TargetQueries
+from .queries import AnswerIndex, TargetQueries
 from .ranking import Ranker
 
 NO_RIVAL = -1
@@ -40,7 +40,7 @@ def rival_answers(ranker: Ranker, target: int, direction: int, facts: Facts, kno
 
     `ranker` scores them; known answers are not rivals.
     """
-    answers = Answers.of(known, target, direction, ranker.kb.num_entities)
+    answers = AnswerIndex.of(known, target, direction, ranker.kb.num_entities)
     ends = (facts.subject, facts.object)
     query, answer = ends[direction], ends[1 - direction]
     graph_of = ranker.kb.graph_of

@@ -32,17 +32,17 @@ class Classified:
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
+class LabelledFacts:
     """Facts and given negatives of one split: the `predicate` of each, its `score`, and whether it `is_true`."""
 
     predicate: Ids
     score: Doubles
     is_true: Mask
 
-    def of(self, predicate: int) -> Labelled:
+    def of(self, predicate: int) -> LabelledFacts:
         """Return the rows of one predicate."""
         rows = self.predicate == predicate
-        return Labelled(self.predicate[rows], self.score[rows], self.is_true[rows])
+        return LabelledFacts(self.predicate[rows], self.score[rows], self.is_true[rows])
 
 
 def classify_triples(
@@ -88,7 +88,7 @@ def classify_triples(
 
 def labelled(
     rules: RuleSet, kb: KnowledgeBase, splits: Splits, split: str, targets: list[int], threads: int, memory: int
-) -> Labelled | None:
+) -> LabelledFacts | None:
     """Score the facts and negatives of a split; None if it has no facts or no negatives of a target."""
     negatives = splits.negatives.get(split, Facts.empty()).crisp()
     negatives = negatives[np.isin(negatives.predicate, targets)]
@@ -102,7 +102,7 @@ def labelled(
         kb = kb.with_facts(context)
     both = facts + negatives
     is_true = np.arange(len(both)) < len(facts)
-    return Labelled(both.predicate, fact_scores(rules, kb, both, threads, memory), is_true)
+    return LabelledFacts(both.predicate, fact_scores(rules, kb, both, threads, memory), is_true)
 
 
 def fact_scores(rules: RuleSet, kb: KnowledgeBase, facts: Facts, threads: int = 0, memory: int = 2**30) -> Doubles:
@@ -147,6 +147,6 @@ def area_under_roc(score: Doubles, is_true: Mask) -> float:
     return float((ranks - num_true * (num_true + 1) / 2) / (num_true * num_false))
 
 
-def _accuracy(judged: Labelled, thresholds: dict[int, float]) -> float:
+def _accuracy(judged: LabelledFacts, thresholds: dict[int, float]) -> float:
     cut = np.array([thresholds[int(p)] for p in judged.predicate])
     return float(np.mean((judged.score > cut) == judged.is_true))

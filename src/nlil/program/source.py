@@ -11,7 +11,7 @@ from ..logic.terms import Compound, Name, Term, read_clauses
 from ..logic.tokens import Fault
 from .clause import Symbol
 
-Atom = tuple[Symbol, tuple[str, ...]]
+GroundAtom = tuple[Symbol, tuple[str, ...]]
 """A fact by name: its predicate, and the text of each argument."""
 
 
@@ -52,7 +52,7 @@ def symbol_of(term: Term) -> Symbol | None:
             return None
 
 
-def atom_of(term: Term) -> Atom | None:
+def atom_of(term: Term) -> GroundAtom | None:
     """Return `term` as a ground atom by name, or None if it is not one."""
     from ..logic.terms import is_ground
 

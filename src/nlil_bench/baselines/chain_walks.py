@@ -23,8 +23,8 @@ from nlil.data.arrays import Doubles, Ids, Longs, Mask
 from nlil.data.facts import Facts, Splits
 from nlil.data.kb import KnowledgeBase
 from nlil.evaluation.metrics import Metrics
-from nlil.evaluation.protocol import Part, binary_figures, class_figures, member_figures
-from nlil.evaluation.ranking import Answers
+from nlil.evaluation.protocol import SplitFigures, binary_figures, class_figures, member_figures
+from nlil.evaluation.ranking import AnswerIndex
 from nlil.kernel.aggregation import Ranks, class_ranks, count_ranks, evidence, tie_bounds
 from nlil.kernel.calculus import ranges
 from nlil.kernel.pool import Pool
@@ -317,11 +317,11 @@ def score_evidence(score: Doubles) -> Longs:
     return evidence(1 - np.log(np.maximum(score, THRESHOLD)) / np.log(THRESHOLD))
 
 
-def _binary(scorer: ChainScorer, facts: Facts, known: Facts) -> Part:
+def _binary(scorer: ChainScorer, facts: Facts, known: Facts) -> SplitFigures:
     return binary_figures(scorer.ranks(facts, known), facts, scorer.kb) if len(facts) else ({}, {}, 0)
 
 
-def _classes(scorer: ChainScorer, facts: Facts) -> Part:
+def _classes(scorer: ChainScorer, facts: Facts) -> SplitFigures:
     kb = scorer.kb
     classes = np.array([p for p in map(kb.predicate_id, scorer.model.targets) if p in kb.classes], np.int32)
     facts = facts[np.isin(facts.predicate, classes)]
@@ -346,7 +346,7 @@ class ChainScorer:
         """Filtered ranks of both directions of every fact."""
         queries = ChainQueries.of(facts, facts.isin(self.kb.facts))
         answers = {
-            int(code): Answers.of(known, int(code) // 2, int(code) % 2, self.kb.num_entities)
+            int(code): AnswerIndex.of(known, int(code) // 2, int(code) % 2, self.kb.num_entities)
             for code in np.unique(queries.code)
         }
         order = np.lexsort((queries.known, queries.code))  # equal queries stand together and share their walks
@@ -359,7 +359,7 @@ class ChainScorer:
         result[:, order] = np.concatenate(ranked, axis=1)
         return Ranks(np.tile(np.arange(len(facts)), 2), queries.code % 2, *result)
 
-    def _rank_part(self, total: Longs, part: ChainQueries, answers: dict[int, Answers]) -> np.ndarray:
+    def _rank_part(self, total: Longs, part: ChainQueries, answers: dict[int, AnswerIndex]) -> np.ndarray:
         walks = self.map.walks(part)
         power = score_evidence(self.model.row_scores(walks).cpu().numpy())
         key, width = walks.key.cpu().numpy(), self.kb.num_entities
