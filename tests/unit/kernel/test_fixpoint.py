@@ -9,8 +9,9 @@ from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.errors import LimitError, RuleError
 from nlil.kernel.evaluator import Evaluator
-from nlil.kernel.fixpoint import cycle_with, fixpoint_stats, is_recursive, uses
+from nlil.kernel.fixpoint import fixpoint_stats, is_recursive, uses
 from nlil.kernel.statistics import rule_stats
+from nlil.kernel.strata import cycle_with
 from nlil.logic.parse import parse_rule
 from nlil.logic.predicate import Predicate
 from nlil.logic.rule import RuleStats
