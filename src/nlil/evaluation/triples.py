@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..data.arrays import Doubles, Ids, Longs, Mask
+from ..data.arrays import Doubles, Ids, Mask
 from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
 from ..kernel.aggregation import score
 from ..kernel.ruleset import RuleSet
-from .members import MemberScorer
-from .queries import TargetQueries
+from .fact_scores import fact_evidence
 from .ranking import Ranker
 
 
@@ -107,20 +106,7 @@ def labelled(
 
 def fact_scores(rules: RuleSet, kb: KnowledgeBase, facts: Facts, threads: int = 0, memory: int = 2**30) -> Doubles:
     """Return the score of each of `facts`, hidden from itself."""
-    evidence = np.zeros(len(facts), np.int64)
-    rows_of = {int(p): np.flatnonzero(facts.predicate == p) for p in np.unique(facts.predicate)}
-    binary = [p for p in rows_of if kb.predicates[p].arity == 2]
-    queries = [TargetQueries(p, 0, facts.subject[rows_of[p]], facts.object[rows_of[p]]) for p in binary]
-
-    def own(g: int, i: int, total: Longs) -> int:
-        return int(total[queries[g].hidden[i]])
-
-    for p, found in zip(binary, Ranker(rules, kb, threads, memory).each(queries, own)):
-        evidence[rows_of[p]] = found
-    for p in rows_of.keys() - binary:
-        scorer = MemberScorer(rules, kb, np.array([p], np.int32), threads, memory)
-        evidence[rows_of[p]] = scorer.evidence(facts.subject[rows_of[p]])[:, 0]
-    return score(evidence)
+    return score(fact_evidence(Ranker(rules, kb, threads, memory), facts))
 
 
 def best_cut(score: Doubles, is_true: Mask) -> float:
