@@ -14,7 +14,7 @@ import numpy as np
 from ..data.arrays import Doubles, Longs
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..kernel.aggregation import class_ranks, count_tied, realistic_rank, tie_bounds
+from ..kernel.aggregation import class_ranks, count_tied, ranks_among, realistic_rank, tie_bounds
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, silent
 from .members import MemberScorer, class_chances
@@ -159,12 +159,10 @@ def _rival_members(scorer: MemberScorer, kb: KnowledgeBase, target: int, facts: 
     total = scorer.evidence(np.arange(kb.num_entities, dtype=np.int32))[:, 0]
     own = total[facts.subject]
     total[kb.members(target)] = NO_RIVAL
-    rival, rivals = int(total.argmax()), np.sort(total[total >= 0])  # the same ones for all facts
-    low, high = (np.searchsorted(rivals, bound) for bound in tie_bounds(own))
-    rank = realistic_rank(len(rivals) - high, high - low + 1)
+    rival, rank = int(total.argmax()), ranks_among(total[total >= 0], own)  # the same rivals for all facts
     same = np.ones(len(facts), np.int64)
     number, evidence = (rival, int(total[rival])) if total[rival] >= 0 else (NO_RIVAL, 0)
-    return Rivals(own, number * same, evidence * same, np.asarray(rank, np.float64))
+    return Rivals(own, number * same, evidence * same, rank)
 
 
 def _best(total: Longs, own: int) -> tuple[int, int, float]:

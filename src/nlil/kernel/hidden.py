@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Ids, Mask
+from ..data.arrays import Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..logic.rule import Rule
@@ -155,10 +155,18 @@ def hides_without_fact(kb: KnowledgeBase, target: int) -> bool:
     return target in kb.classes
 
 
-def hides_membership(kb: KnowledgeBase, target: Ids, predicate: Ids) -> Mask:
-    """Return whether predicate[i](x) is hidden from a query target[i](x)."""
-    is_class = np.zeros(kb.num_predicates, bool)
-    is_class[list(kb.classes)] = True
+def class_mask(kb: KnowledgeBase) -> Mask:
+    """Return which predicates of `kb` are classes, by id."""
+    mask = np.zeros(kb.num_predicates, bool)
+    mask[list(kb.classes)] = True
+    return mask
+
+
+def hides_membership(is_class: Any, target: Any, predicate: Any) -> Any:
+    """Return whether predicate[i](x) is hidden from a query target[i](x), for arrays or tensors.
+
+    `is_class` is `class_mask`.
+    """
     return (predicate == target) | (is_class[predicate] & is_class[target])
 
 

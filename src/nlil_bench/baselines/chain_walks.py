@@ -25,8 +25,9 @@ from nlil.data.kb import KnowledgeBase
 from nlil.evaluation.metrics import Metrics
 from nlil.evaluation.protocol import SplitFigures, binary_figures, class_figures, member_figures
 from nlil.evaluation.ranking import AnswerIndex
-from nlil.kernel.aggregation import Ranks, class_ranks, count_ranks, evidence, tie_bounds
+from nlil.kernel.aggregation import Ranks, class_ranks, count_ranks, evidence, realistic_rank, tie_bounds
 from nlil.kernel.calculus import ranges
+from nlil.kernel.hidden import class_mask, hides_edge, hides_membership
 from nlil.kernel.pool import Pool
 from nlil.neural.plan import Limits, attention_graph
 from nlil.neural.products import Products
@@ -113,9 +114,7 @@ class ChainMap:
         self.stay = len(self.operators)
         operator = np.full(kb.num_codes, PADDING, np.int64)
         operator[self.operators] = np.arange(self.stay)
-        is_class = np.zeros(kb.num_predicates, bool)
-        is_class[list(kb.classes)] = True
-        self.operator, self.is_class = self._put(operator), self._put(is_class)
+        self.operator, self.is_class = self._put(operator), self._put(class_mask(kb))
         graph = np.zeros(kb.num_entities, np.int64) if kb.graph_of is None else kb.graph_of.astype(np.int64)
         self.graph_of = np.where(kb.domain, graph, kb.num_graphs)
         self.members = np.argsort(self.graph_of, kind="stable")
@@ -254,16 +253,12 @@ class ChainMap:
 
     def _is_own_fact(self, first: Tensor, code: Tensor, neighbour: Tensor, source: Tensor, hidden: Tensor) -> Tensor:
         """Whether an edge is the query's own fact, walked either way."""
-        own, predicate, node = source[:, 0] // 2, code // 2, first % self.kb.num_entities
-        # An edge along the query's own code leads from the known to the hidden end, along the inverse code back.
-        along = code == source[:, 0]
-        begin, end = torch.where(along, source[:, 1], source[:, 2]), torch.where(along, source[:, 2], source[:, 1])
-        same = own == predicate
-        is_own = same & (source[:, 2] != NO_ENTITY) & (node == begin) & (neighbour == end)
+        own, known, end = source[:, 0], source[:, 1], source[:, 2]
+        is_own = (end != NO_ENTITY) & hides_edge(own, known, end, code, first % self.kb.num_entities, neighbour)
         if not len(hidden):
             return is_own
         place = torch.searchsorted(hidden, first).clamp(max=len(hidden) - 1)
-        return is_own | ((same | (self.is_class[own] & self.is_class[predicate])) & (hidden[place] == first))
+        return is_own | (hides_membership(self.is_class, own // 2, code // 2) & (hidden[place] == first))
 
     def _moves(self, key: Tensor, lists: list[Edges], code: Tensor, num_codes: int) -> tuple[Products, ...]:
         """Step t leaves from every row within t - 1 steps; once nothing new is reached all steps are the same."""
@@ -403,7 +398,7 @@ class ChainScorer:
                 own, total = int(np.searchsorted(nodes, answer)), power[low[i] : high[i]]
                 above, tied = count_ranks(total, own, others, *tie_bounds(total[own]))
                 rivals = len(nodes) - len(np.setdiff1d(others, own)) - 1
-                place[i] = 1 - (above + (tied - 1) / 2) / max(rivals, 1)
+                place[i] = 1 - (realistic_rank(above, tied) - 1) / max(rivals, 1)
             return evidence(place)
 
         return self._of_entities(run, target, entities, np.isin(entities, members))
