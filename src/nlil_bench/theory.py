@@ -93,8 +93,8 @@ def theory_table(entries: Entries) -> str:
     lines = [line for name, entry in shown.items() for line in rows(name, entry)]
     head = ("data", "rules", *(f"{size} per predicate" for size in SHOWN_SIZES), "rules, atoms", "learn + theories")
     about = (
-        f"Test MRR, and its share of what all rules reach. *Rules, atoms*: of theories of at most {SHOWN_SIZES[1]} rules "
-        "per predicate. *Learn + theories*: seconds of learning without theories, and what they add."
+        f"Test MRR, and its share of what all rules reach. *Rules, atoms*: of theories of at most {SHOWN_SIZES[1]} "
+        "rules per predicate. *Learn + theories*: seconds of learning without theories, and what they add."
     )
     return markdown(head, lines, range(2, len(head)), about, source_text(COMMAND, shown))
 
