@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ..errors import DataError
-from ..logic.terms import Compound, Name, Term
+from ..logic.terms import Compound, Name, Source, Term
 from .bias import Bias
 from .clause import Symbol
-from .source import GroundAtom, Source, atom_of, read_source
+from .source import GroundAtom, atom_of, read_source
 
 MARKS = {"+": True, "-": False, "#": False}
 """Prefix of the type of an argument -> whether it is an input; # marks an entity."""

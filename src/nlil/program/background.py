@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..errors import DataError, NlilError
-from ..logic.terms import Compound, Name, Term, Variable, conjuncts, is_ground
+from ..logic.terms import Compound, Name, Source, Term, Variable, conjuncts, is_ground
 from .base import Base, BaseBuilder, Tuples
 from .clause import AT_LEAST, AT_MOST, DIFFERENT, EQUAL, LESS, MORE, Clause, Literal, Symbol
 from .fixpoint import derive
-from .source import GroundAtom, Source, atom_of, symbol_of
+from .source import GroundAtom, atom_of, symbol_of
 
 TESTS = {
     "=": EQUAL, "==": EQUAL, "=:=": EQUAL, "\\=": DIFFERENT, "\\==": DIFFERENT, "=\\=": DIFFERENT,

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import DataError
-from ..logic.terms import Compound, Name, Term, Variable, conjuncts, is_number
+from ..logic.terms import Compound, Name, Source, Term, Variable, conjuncts, is_number
 from .bias import Bias
 from .clause import Symbol
-from .source import Source, read_source
+from .source import read_source
 
 SWITCHES = {"enable_recursion": "recursion", "enable_pi": "invention", "allow_singletons": "", "non_datalog": ""}
 """Lines without arguments, and what they allow; clauses may have singletons anyway."""

@@ -18,11 +18,11 @@ from threading import Timer
 from typing import IO
 
 from ..errors import DataError, LimitError
-from ..logic.terms import EMPTY, LIST, Compound, Name, Term, is_ground, is_number, read_term
+from ..logic.terms import EMPTY, LIST, Compound, Name, Source, Term, is_ground, is_number, read_term
 from ..logic.tokens import Fault
 from .bias import Bias
 from .clause import Symbol
-from .source import GroundAtom, Source
+from .source import GroundAtom
 
 SECONDS = 60.0
 """Time limit of SWI-Prolog."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..data.files import TEST_EXAMPLES, present, unreadable
 from ..errors import ConfigError, DataError, UnknownName
-from ..logic.terms import Compound, Name
+from ..logic.terms import Compound, Name, Source
 from .aleph import aleph_bias, aleph_files, read_atoms
 from .background import evaluated, not_datalog, split
 from .base import Base, BaseBuilder, Tuples, base_of
@@ -20,7 +20,7 @@ from .bias import Bias
 from .bias_file import read_bias
 from .clause import Symbol
 from .prolog import evaluated_by_prolog, list_facts
-from .source import GroundAtom, Source, atom_of, read_source
+from .source import GroundAtom, atom_of, read_source
 from .task import Task, no_rows
 
 if TYPE_CHECKING:
