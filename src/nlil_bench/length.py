@@ -37,7 +37,7 @@ from .results import Entries, Entry, Job, device_word, entry_key, job_key, machi
 if TYPE_CHECKING:
     from nlil.data.kb import KnowledgeBase
     from nlil.neural.sampling import Sampler
-    from nlil.neural.search import Group
+    from nlil.neural.search import MemberGroup
 
 DATA = "wn18"
 LENGTHS = (2, 3, 4, 8, 16, 32, 64)
@@ -140,7 +140,7 @@ def _our_epoch(kb: KnowledgeBase, job: Job) -> dict[str, Any]:
             begin = time.process_time()
             trainer.step()
             seconds.append(time.process_time() - begin)
-    measured = sum(int(block.plan.real.sum()) for block in trainer.blocks)
+    measured = sum(int(block.paths.real.sum()) for block in trainer.blocks)
     queries = 2 * int(sum(kb.predicate_counts[t] for t in _targets(kb)))
     scale = queries / max(measured, 1)
     return {
@@ -152,11 +152,11 @@ def _our_epoch(kb: KnowledgeBase, job: Job) -> dict[str, Any]:
     }
 
 
-def _group(kb: KnowledgeBase, job: Job) -> tuple[Group, Sampler]:
+def _group(kb: KnowledgeBase, job: Job) -> tuple[MemberGroup, Sampler]:
     from nlil.config import LearnerConfig
-    from nlil.neural.plan import attention_graph
+    from nlil.neural.paths import attention_graph
     from nlil.neural.sampling import Sampler
-    from nlil.neural.search import Group
+    from nlil.neural.search import MemberGroup
     from nlil.neural.vocabulary import Surroundings
 
     options = LearnerConfig(
@@ -174,7 +174,7 @@ def _group(kb: KnowledgeBase, job: Job) -> tuple[Group, Sampler]:
         positives=QUICK_POSITIVES if job["quick"] else POSITIVES,
     )
     surroundings = Surroundings(kb)
-    group = Group(kb, attention_graph(kb, "cpu"), [surroundings.space(t, options) for t in _targets(kb)], options)
+    group = MemberGroup(kb, attention_graph(kb, "cpu"), [surroundings.space(t, options) for t in _targets(kb)], options)
     return group, Sampler(kb, options)
 
 

@@ -29,7 +29,7 @@ from nlil.kernel.aggregation import Ranks, class_ranks, count_ranks, evidence, r
 from nlil.kernel.calculus import ranges
 from nlil.kernel.hidden import class_mask, hides_edge, hides_membership
 from nlil.kernel.pool import Pool
-from nlil.neural.plan import Limits, attention_graph
+from nlil.neural.paths import PathLimits, attention_graph
 from nlil.neural.products import Products
 from nlil.neural.sampling import NO_ENTITY
 from nlil.neural.space import PADDING, operators_of
@@ -106,7 +106,7 @@ Edges = tuple[Tensor, Tensor, Tensor, Tensor]
 class ChainMap:
     """The base as chain operators: every step along a predicate, and last "stay", which keeps everything."""
 
-    def __init__(self, kb: KnowledgeBase, steps: int, limits: Limits, device: str = "cpu") -> None:
+    def __init__(self, kb: KnowledgeBase, steps: int, limits: PathLimits, device: str = "cpu") -> None:
         self.kb, self.steps, self.limits = kb, steps, limits
         self.graph = attention_graph(kb, device)
         self.device = self.graph.pointer.device
