@@ -35,10 +35,10 @@ from .conjunctions import helpful_conjunctions
 from .estimates import calibrate, estimate
 from .joint import check_relations, class_rules, is_joint
 from .lengths import best_length, can_try, up_to
+from .logic_programs import learn_programs
+from .missing_rules import allowed_predicates, body_facts, missing_reasons
 from .neural import NeuralResult, note_on_nothing, search_neural
 from .preference import preferred, without_repeats
-from .programs import learn_programs
-from .reasons import allowed_predicates, body_facts, missing_reasons
 from .residuals import residual_rules
 from .run import Learned
 from .validation import LEAST_GIVEN, Fold, HeldOut, Validation, hold_out

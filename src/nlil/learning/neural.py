@@ -19,8 +19,8 @@ from ..kernel.ruleset import NO_ENTITY, RuleSet
 from ..progress import Progress, Stop, silent
 from ..search.count import prior_rules
 from .checkpoint import Checkpoint
+from .missing_rules import allowed_predicates
 from .preference import preferred, rule_f1
-from .reasons import allowed_predicates
 
 if TYPE_CHECKING:
     from ..neural.search import Training

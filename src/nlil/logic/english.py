@@ -1,7 +1,7 @@
 """Rules and facts in English: `X is a person if X is wearing a shirt.`
 
 The conclusion comes first. A body variable that is mentioned only once gets no name: it is "a shirt", or "something".
-`distinct` is not mentioned. `reading.py` turns the name of a predicate into words.
+`distinct` is not mentioned. `phrases.py` turns the name of a predicate into words.
 
 `labels` replace names; None keeps the names.
 """
@@ -13,9 +13,7 @@ from collections.abc import Collection, Sequence
 from .formula import Anchor, And, Anything, Constant, Formula, Not, Or, Statement, Truth, Variable
 from .formula import statements as statements_of
 from .labels import Labels
-from .predicate import Fact, Predicate
-from .query import Query
-from .reading import (
+from .phrases import (
     KIN,
     Quality,
     Reading,
@@ -26,6 +24,8 @@ from .reading import (
     unary_reading,
     with_article,
 )
+from .predicate import Fact, Predicate
+from .query import Query
 from .rule import Rule
 
 
