@@ -7,7 +7,7 @@ subject.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,30 +24,25 @@ from .ranking import Ranker
 NO_RIVAL = -1
 
 
-@dataclass(frozen=True, eq=False)
-class Rivals:
+class Rivals(NamedTuple):
     """Row i belongs to fact i: its own evidence, its best rival (or NO_RIVAL), and the rival's evidence.
 
-    `rank` is the realistic rank of the fact among itself and all its rivals.
-
-    For classes whose weights were fitted jointly, `lead` is how
-    much more probable the rival is; otherwise it is empty.
+    `rank` is the realistic rank of the fact among itself and all its rivals. For classes whose weights were fitted
+    jointly, `lead` is how much more probable the rival is; otherwise it is not a number.
     """
 
     own: Longs
     rival: Longs
     evidence: Longs
     rank: Doubles
-    lead: Doubles = field(default_factory=lambda: np.zeros(0))
+    lead: Doubles
 
 
-@dataclass(frozen=True, eq=False)
-class FactRivals:
+class FactRivals(NamedTuple):
     """`facts` of one arity, and their rivals in arrays of (2, facts).
 
     Row 0 asks who else could be the object, row 1 who else could be the subject; a unary fact has two equal rows.
-    `own`, `rival`, `evidence`, `rank` and `lead` are as in Rivals; `lead` is not a number where weights were not fitted
-    together.
+    `own`, `rival`, `evidence`, `rank` and `lead` are as in Rivals.
     """
 
     facts: Facts
@@ -60,21 +55,14 @@ class FactRivals:
     @classmethod
     def of(cls, facts: Facts, rivals: tuple[Rivals, Rivals]) -> FactRivals:
         """Join the `rivals` of both places of `facts`."""
-        own, rival, evidence = (
-            np.stack([getattr(r, name) for r in rivals]) for name in ("own", "rival", "evidence")
-        )  # fmt: skip
-        unknown = np.full(len(facts), np.nan)
-        lead = np.stack([r.lead if len(r.lead) else unknown for r in rivals])
-        return cls(facts, own, rival, evidence, np.stack([r.rank for r in rivals]), lead)
+        columns: list[np.ndarray] = [np.stack(column) for column in zip(*rivals)]
+        return cls(facts, *columns)
 
     @classmethod
     def join(cls, parts: list[FactRivals]) -> FactRivals:
         """Concatenate `parts`, of which there is at least one."""
-        columns = ("own", "rival", "evidence", "rank", "lead")
-        return cls(
-            Facts.join(part.facts for part in parts),
-            *(np.concatenate([getattr(part, name) for part in parts], axis=1) for name in columns),
-        )
+        facts, *columns = zip(*parts)
+        return cls(Facts.join(facts), *(np.concatenate(column, axis=1) for column in columns))
 
 
 def fact_rivals(
@@ -162,7 +150,7 @@ def _rival_members(scorer: MemberScorer, kb: KnowledgeBase, target: int, facts: 
     rival, rank = int(total.argmax()), ranks_among(total[total >= 0], own)  # the same rivals for all facts
     same = np.ones(len(facts), np.int64)
     number, evidence = (rival, int(total[rival])) if total[rival] >= 0 else (NO_RIVAL, 0)
-    return Rivals(own, number * same, evidence * same, rank)
+    return Rivals(own, number * same, evidence * same, rank, np.full(len(facts), np.nan))
 
 
 def _best(total: Longs, own: int) -> tuple[int, int, float]:
@@ -175,7 +163,8 @@ def _best(total: Longs, own: int) -> tuple[int, int, float]:
 
 def _rivals(found: list[tuple[int, int, int, float]]) -> Rivals:
     own, rival, evidence = np.array([row[:3] for row in found], np.int64).reshape(-1, 3).T
-    return Rivals(own, rival, evidence, np.array([row[3] for row in found], np.float64))
+    rank = np.array([row[3] for row in found], np.float64)
+    return Rivals(own, rival, evidence, rank, np.full(len(found), np.nan))
 
 
 def _rival_classes(
@@ -193,7 +182,7 @@ def _rival_classes(
         total = scorer.evidence(some.subject)
         rows = np.arange(len(some))
         own = total[rows, position[some.predicate]]
-        chances = class_chances(total, unit) if unit else np.zeros(total.shape)
+        chances = class_chances(total, unit) if unit else np.full(total.shape, np.nan)
         # Drop the known classes of each object; rows of `total` with the same object are found by sorting.
         order = np.argsort(some.subject, kind="stable")
         low, high = (np.searchsorted(some.subject[order], held.subject, side) for side in ("left", "right"))
@@ -207,8 +196,7 @@ def _rival_classes(
         ranks.append(class_ranks(against, position[some.predicate]))
         rival = np.where(power >= 0, scorer.targets[best], NO_RIVAL)
         parts.append(np.stack((own, rival, np.maximum(power, 0))))
-        if unit:
-            leads.append(chances[rows, best] - chances[rows, position[some.predicate]])
+        leads.append(chances[rows, best] - chances[rows, position[some.predicate]])
         progress("classes", min(begin + block, len(facts)), len(facts))
     own, rival, power = np.concatenate(parts, axis=1)
     return Rivals(own, rival, power, np.concatenate(ranks), np.concatenate(leads))
