@@ -55,10 +55,9 @@ def groundings(
     world: World, statement: Statement, distinct: bool, x: str | None, y: str | None
 ) -> Iterator[tuple[tuple[str, ...], list[Fact]]]:
     """Every way to put entities on the nodes of the line, with the facts that it takes; only those that exist."""
-    line = statement.line
     given = {"X": x, "Y": y}
     choices = []
-    for anchor in line.anchors:
+    for anchor in statement.anchors:
         match anchor:
             case Variable(name):
                 choices.append([given[name]])
@@ -68,30 +67,30 @@ def groundings(
                 choices.append(world.block(x if x is not None else y))
     for nodes in product(*choices):
         taken = []
-        for i, filters in enumerate(line.filters):
+        for i, filters in enumerate(statement.filters):
             taken += [Fact(p, (nodes[i],)) for p in filters]
-        for i, step in enumerate(line.moves):
+        for i, step in enumerate(statement.moves):
             pair = (nodes[i + 1], nodes[i]) if step.inverse else (nodes[i], nodes[i + 1])
             taken.append(Fact(step.predicate, pair))
-        if line.equal is not None:
-            other = line.equal.name if isinstance(line.equal, Constant) else given[line.equal.name]
+        if statement.equal is not None:
+            other = statement.equal.name if isinstance(statement.equal, Constant) else given[statement.equal.name]
             if nodes[0] != other:
                 continue
-        if distinct and not _all_different(line, nodes, given):
+        if distinct and not _all_different(statement, nodes, given):
             continue
         if all(f in world.weight for f in taken):
             yield nodes, taken
 
 
-def _all_different(line, nodes, given) -> bool:
+def _all_different(statement, nodes, given) -> bool:
     variables: dict[object, str] = {}
-    for i, anchor in enumerate(line.anchors):
+    for i, anchor in enumerate(statement.anchors):
         if isinstance(anchor, Variable):
             variables[anchor] = given[anchor.name]
         elif isinstance(anchor, Anything):
             variables[i] = nodes[i]
-    if isinstance(line.equal, Variable):
-        variables[line.equal] = given[line.equal.name]
+    if isinstance(statement.equal, Variable):
+        variables[statement.equal] = given[statement.equal.name]
     return len(set(variables.values())) == len(variables)
 
 

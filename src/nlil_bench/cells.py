@@ -64,7 +64,7 @@ PANELS_ACROSS = 3
 
 
 @dataclass(frozen=True)
-class Line:
+class PictureLine:
     """A line of a picture: its `label` in the legend, its `points` (x, y), its `colour` and `style`."""
 
     label: str
@@ -77,7 +77,7 @@ class Line:
 class Panel:
     """One diagram: its `lines`, the `ticks` of its x axis, the label of its `y` axis."""
 
-    lines: Sequence[Line]
+    lines: Sequence[PictureLine]
     ticks: Sequence[float]
     y: str
 

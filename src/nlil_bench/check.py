@@ -1,6 +1,6 @@
 """nlil bench check: facts of a graph are replaced by random wrong ones; how many of them does `nlil check` find?
 
-One binary training fact in twenty is replaced by one of the right type that no split has (`nlil.evaluation.planting`).
+One binary training fact in twenty is replaced by one of the right type that no split has (`nlil.evaluation.wrongness`).
 The rules are learned from what is left and from the wrong facts, without validation facts. Then all binary facts are
 ordered.
 
@@ -44,7 +44,7 @@ COMMAND = "nlil bench check"
 def spoilt(dataset: Dataset, seed: int) -> tuple[Dataset, Facts]:
     """The data with one binary training fact in twenty replaced, and the wrong facts; the targets are binary."""
     from nlil.data.facts import Splits
-    from nlil.evaluation.planting import plant
+    from nlil.evaluation.wrongness import plant
 
     random = np.random.default_rng((seed, 20))
     rows = np.flatnonzero(~dataset.kb.facts.is_unary)

@@ -15,7 +15,7 @@ from nlil.errors import ConfigError
 from nlil.progress import Progress
 
 from . import kb
-from .cells import Line, Panel, draw_panels, machine_text, markdown, measured, share_text, source_text
+from .cells import Panel, PictureLine, draw_panels, machine_text, markdown, measured, share_text, source_text
 from .methods import OURS
 from .peer import PEER, TOP, Peer, measure_peer
 from .registry import Bench, Request
@@ -192,8 +192,10 @@ def plot_curve(entries: Entries, path: Path) -> Path:
     """MRR against seconds of learning."""
     panels = {}
     for data, limits in by_limit(entries).items():
-        peer = Line("AnyBURL + PyClause, its best ranking", line(limits, PEER), "tab:orange")
-        panels[data] = Panel([Line("nlil", line(limits, OURS), "tab:blue"), peer], list(limits), "MRR, test facts")
+        peer = PictureLine("AnyBURL + PyClause, its best ranking", line(limits, PEER), "tab:orange")
+        panels[data] = Panel(
+            [PictureLine("nlil", line(limits, OURS), "tab:blue"), peer], list(limits), "MRR, test facts"
+        )
     return draw_panels(path, panels, "seconds of learning")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from . import scene
-from .cells import Line, Panel, draw_panels, markdown, measured, share_text, source_text
+from .cells import Panel, PictureLine, draw_panels, markdown, measured, share_text, source_text
 from .methods import OURS
 from .registry import Bench, Request
 from .results import Entries, Entry, Job
@@ -79,7 +79,7 @@ def plot_fewshot(entries: Entries, path: Path) -> Path:
         lines = []
         for model, of_model in of_data.items():
             points = [(100 * share, entry["metrics"]["r@1"]) for share, entry in sorted(of_model.items())]
-            lines.append(Line(line_name(model).replace("*", ""), points, f"C{models.index(model)}"))
+            lines.append(PictureLine(line_name(model).replace("*", ""), points, f"C{models.index(model)}"))
         shares = sorted({100 * share for of_model in of_data.values() for share in of_model})
         panels[data] = Panel(lines, shares, "R@1, test objects")
     return draw_panels(path, panels, "training graphs, %")

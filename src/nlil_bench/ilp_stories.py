@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nlil.program.base import Base, Rows, base_of
+from nlil.program.base import Base, Tuples, base_of
 from nlil.program.bias import Bias
 from nlil.program.clause import Clause, Literal, Symbol
 from nlil.program.fixpoint import derive
@@ -74,7 +74,7 @@ def story(rng: random.Random, length: int) -> Story:
             return Story(tuple(steps), NAMES[kind][sex])
 
 
-def base_of_stories(stories: Sequence[Story]) -> tuple[Base, Rows]:
+def base_of_stories(stories: Sequence[Story]) -> tuple[Base, Tuples]:
     """Return the relations of the `stories` as facts, each about people of its own, and their first and last people."""
     facts: dict[Symbol, list[tuple[int, int]]] = {}
     ends, count = [], 0
@@ -110,7 +110,7 @@ def _closed(base: Base, clauses: Sequence[Clause]) -> Base:
     return base.with_relations(derive(base, clauses) if clauses else {}, kinds)
 
 
-def _program(base: Base, symbol: Symbol, positives: Rows, negatives: Rows) -> list[Clause]:
+def _program(base: Base, symbol: Symbol, positives: Tuples, negatives: Tuples) -> list[Clause]:
     """Return clauses of `symbol`; its bodies may use it too, so that it is learned under another name."""
     target = Symbol(f"new {symbol.name}", 2)
     bias = Bias(SYMBOLS, 3, 2, 30, False, False, False, directions=dict.fromkeys(SYMBOLS, (True, False)))
@@ -119,7 +119,7 @@ def _program(base: Base, symbol: Symbol, positives: Rows, negatives: Rows) -> li
     return [Clause(Literal(symbol, clause.head.args), clause.body) for clause in program.clauses]
 
 
-def _told(base: Base, ends: Rows) -> list[set[str]]:
+def _told(base: Base, ends: Tuples) -> list[set[str]]:
     """Return the relations of the last person of every story to the first."""
     told: list[set[str]] = [set() for _ in ends]
     for symbol in SYMBOLS:

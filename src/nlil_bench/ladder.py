@@ -16,7 +16,7 @@ from typing import Any
 from nlil.errors import ConfigError
 from nlil.progress import Progress
 
-from .cells import Line, Panel, draw_panels, machine_text, markdown, measured, share_text, source_text
+from .cells import Panel, PictureLine, draw_panels, machine_text, markdown, measured, share_text, source_text
 from .registry import Bench, Request
 from .results import Entries, Entry, Job, entry_key, seed_of
 from .skewed import Written, write_skewed
@@ -140,7 +140,7 @@ def plot_ladder(entries: Entries, path: Path) -> Path:
         lines = []
         for number, (what, memory) in enumerate(runs):
             points = [(e["num_facts"] / 1e6, unit * e[name][what]) for e in shown if e["memory"] == memory]
-            lines.append(Line(f"{what}, {memory}", points, f"C{number}"))
+            lines.append(PictureLine(f"{what}, {memory}", points, f"C{number}"))
         panels[label] = Panel(lines, sorted({round(e["num_facts"] / 1e6, 1) for e in shown}), label)
     return draw_panels(path, panels, "million facts", log_y=True)
 

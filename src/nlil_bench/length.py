@@ -20,14 +20,24 @@ from typing import TYPE_CHECKING, Any
 
 from nlil.progress import Progress
 
-from .cells import NOT_MEASURED, Line, Panel, draw_panels, machine_text, markdown, measured, share_text, source_text
+from .cells import (
+    NOT_MEASURED,
+    Panel,
+    PictureLine,
+    draw_panels,
+    machine_text,
+    markdown,
+    measured,
+    share_text,
+    source_text,
+)
 from .registry import Bench, Request
 from .results import Entries, Entry, Job, device_word, entry_key, job_key, machine, seed_of
 
 if TYPE_CHECKING:
     from nlil.data.kb import KnowledgeBase
     from nlil.neural.sampling import Sampler
-    from nlil.neural.search import Group
+    from nlil.neural.search import MemberGroup
 
 DATA = "wn18"
 LENGTHS = (2, 3, 4, 8, 16, 32, 64)
@@ -130,7 +140,7 @@ def _our_epoch(kb: KnowledgeBase, job: Job) -> dict[str, Any]:
             begin = time.process_time()
             trainer.step()
             seconds.append(time.process_time() - begin)
-    measured = sum(int(block.plan.real.sum()) for block in trainer.blocks)
+    measured = sum(int(block.paths.real.sum()) for block in trainer.blocks)
     queries = 2 * int(sum(kb.predicate_counts[t] for t in _targets(kb)))
     scale = queries / max(measured, 1)
     return {
@@ -142,11 +152,11 @@ def _our_epoch(kb: KnowledgeBase, job: Job) -> dict[str, Any]:
     }
 
 
-def _group(kb: KnowledgeBase, job: Job) -> tuple[Group, Sampler]:
+def _group(kb: KnowledgeBase, job: Job) -> tuple[MemberGroup, Sampler]:
     from nlil.config import LearnerConfig
-    from nlil.neural.plan import attention_graph
+    from nlil.neural.paths import attention_graph
     from nlil.neural.sampling import Sampler
-    from nlil.neural.search import Group
+    from nlil.neural.search import MemberGroup
     from nlil.neural.vocabulary import Surroundings
 
     options = LearnerConfig(
@@ -164,7 +174,7 @@ def _group(kb: KnowledgeBase, job: Job) -> tuple[Group, Sampler]:
         positives=QUICK_POSITIVES if job["quick"] else POSITIVES,
     )
     surroundings = Surroundings(kb)
-    group = Group(kb, attention_graph(kb, "cpu"), [surroundings.space(t, options) for t in _targets(kb)], options)
+    group = MemberGroup(kb, attention_graph(kb, "cpu"), [surroundings.space(t, options) for t in _targets(kb)], options)
     return group, Sampler(kb, options)
 
 
@@ -297,9 +307,9 @@ def plot_length(entries: Entries, path: Path) -> Path:
     ours = [(length, by_levels[levels_for(length)]) for length in LENGTHS if levels_for(length) in by_levels]
     chains = sorted((e["length"], e["seconds"]["epoch"]) for e in timed if e["model"] == "chain")
     lines = [
-        Line("nlil, T = 2, levels grow", ours, "tab:blue"),
-        Line("chain model", chains, "tab:orange"),
-        Line("20 min", [(length, LONGEST_EPOCH) for length in LENGTHS], "gray", "--"),
+        PictureLine("nlil, T = 2, levels grow", ours, "tab:blue"),
+        PictureLine("chain model", chains, "tab:orange"),
+        PictureLine("20 min", [(length, LONGEST_EPOCH) for length in LENGTHS], "gray", "--"),
     ]
     title = f"One epoch on {', '.join(sorted({entry['data'] for entry in timed}))}"
     panel = Panel(lines, LENGTHS, "seconds of an epoch, one thread")

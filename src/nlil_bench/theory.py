@@ -1,8 +1,8 @@
-"""nlil bench theory: how much of the quality of all rules a few of them keep, by rules a predicate.
+"""nlil bench theory: how much of the quality of all rules a few of them keep, by rules per predicate.
 
 The rules and theories are those of a default `nlil learn`. Test facts are ranked with all rules and with theories of
 several sizes: as they are, without the table of frequencies that breaks ties, and beside them with the rules of largest
-weight, as many a predicate (with the same table).
+weight, as many per predicate (with the same table).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from nlil.progress import Progress
 
-from .cells import Line, Panel, draw_panels, markdown, measured, share_text, source_text
+from .cells import Panel, PictureLine, draw_panels, markdown, measured, share_text, source_text
 from .methods import learn
 from .registry import Bench
 from .results import Entries, Entry, Job
@@ -88,13 +88,13 @@ def heaviest(pool: RuleSet, size: int) -> np.ndarray:
 
 
 def theory_table(entries: Entries) -> str:
-    """MRR and the share of what all rules reach, by rules a predicate."""
+    """MRR and the share of what all rules reach, by rules per predicate."""
     shown = measured(entries)
     lines = [line for name, entry in shown.items() for line in rows(name, entry)]
-    head = ("data", "rules", *(f"{size} a predicate" for size in SHOWN_SIZES), "rules, atoms", "learn + theories")
+    head = ("data", "rules", *(f"{size} per predicate" for size in SHOWN_SIZES), "rules, atoms", "learn + theories")
     about = (
-        f"Test MRR, and its share of what all rules reach. *Rules, atoms*: of theories of {SHOWN_SIZES[1]} rules a "
-        "predicate at most. *Learn + theories*: seconds of learning without theories, and what they add."
+        f"Test MRR, and its share of what all rules reach. *Rules, atoms*: of theories of at most {SHOWN_SIZES[1]} "
+        "rules per predicate. *Learn + theories*: seconds of learning without theories, and what they add."
     )
     return markdown(head, lines, range(2, len(head)), about, source_text(COMMAND, shown))
 
@@ -112,18 +112,18 @@ def rows(name: str, entry: Entry) -> Iterator[list[str]]:
 
 
 def plot_theories(entries: Entries, path: Path) -> Path:
-    """MRR against rules a predicate, a panel for each entry."""
+    """MRR against rules per predicate, a panel for each entry."""
     colours = dict(zip(WAYS, ("tab:blue", "tab:cyan", "tab:orange")))
     panels = {}
     for name, entry in entries.items():
         found = {int(size): ways for size, ways in entry["sizes"].items()}
         lines = [
-            Line(words, [(size, ways[way]["mrr"]) for size, ways in found.items()], colours[way])
+            PictureLine(words, [(size, ways[way]["mrr"]) for size, ways in found.items()], colours[way])
             for way, words in WAYS.items()
         ]
-        level = Line("all rules", [(size, entry["pool"]["mrr"]) for size in found], "tab:gray", "--")
+        level = PictureLine("all rules", [(size, entry["pool"]["mrr"]) for size in found], "tab:gray", "--")
         panels[name] = Panel([*lines, level], list(found), "MRR, test facts")
-    return draw_panels(path, panels, "rules a predicate, at most")
+    return draw_panels(path, panels, "rules per predicate, at most")
 
 
 BENCH = Bench(

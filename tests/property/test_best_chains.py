@@ -18,10 +18,10 @@ from nlil.datasets.planted import planted
 from nlil.logic.formula import Formula, Not, Path, Statement
 from nlil.logic.rule import Head, Rule
 from nlil.neural.candidates import as_codes, as_rule, usable, usable_chain
-from nlil.neural.extract import LEAST_WEIGHT, NEVER, Chain, Reader, _top, best_chains, formula_of
+from nlil.neural.extract import LEAST_WEIGHT, NEVER, AttentionReader, Chain, _top, best_chains, formula_of
 from nlil.neural.generator import FreeStack
-from nlil.neural.plan import attention_graph
-from nlil.neural.search import Group
+from nlil.neural.paths import attention_graph
+from nlil.neural.search import MemberGroup
 from nlil.neural.space import Attentions, Kind, Masks, Shape, Space, Start, operators_of, softmax_attentions
 from nlil.neural.vocabulary import Surroundings
 
@@ -75,13 +75,13 @@ class Case:
     def chains(self, k: int, **settings: Any) -> list[dict[Chain, float]]:
         return best_chains(self.kb, self.spaces, self.shape, self.attentions, k, **settings)
 
-    def reader(self, member: int, **settings: Any) -> Reader:
-        return Reader(
+    def reader(self, member: int, **settings: Any) -> AttentionReader:
+        return AttentionReader(
             self.kb, self.spaces[member // self.restarts], self.shape, self.attentions, member, linked=True, **settings
         )
 
 
-def every_formula(reader: Reader, longest: int = 99) -> dict[Formula, float]:
+def every_formula(reader: AttentionReader, longest: int = 99) -> dict[Formula, float]:
     """The log-probability of the most probable way to say each linked statement and its negation, by trying all."""
     space, shape, kb = reader.space, reader.shape, reader.kb
     real = [o for o, code in enumerate(space.operators) if code >= 0]
@@ -210,11 +210,11 @@ def test_what_is_no_number_is_no_rule() -> None:
 
 
 class Untrained:
-    """What `Group.read` asks of a trainer."""
+    """What `MemberGroup.read` asks of a trainer."""
 
     done = True
 
-    def __init__(self, group: Group, epoch: int) -> None:
+    def __init__(self, group: MemberGroup, epoch: int) -> None:
         masks = Masks.of(group.spaces, group.shape, group.config.restarts)
         self.stack = FreeStack(masks, group.shape, range(epoch, epoch + len(masks.operators)))
         self.epoch = epoch
@@ -233,9 +233,11 @@ def test_a_group_keeps_what_its_members_say_in_their_order() -> None:
     options = LearnerConfig(steps=2, heads=1, levels=0, beam=6, restarts=3, extract_samples=1)
     targets = [p for p in range(kb.num_predicates) if kb.predicates[p].arity == 2][:2]
 
-    def new() -> Group:
+    def new() -> MemberGroup:
         surroundings = Surroundings(kb)
-        return Group(kb, attention_graph(kb), [surroundings.space(t, options) for t in targets], options, longest=2)
+        return MemberGroup(
+            kb, attention_graph(kb), [surroundings.space(t, options) for t in targets], options, longest=2
+        )
 
     group, resumed = new(), new()
     wanted: list[dict[Rule, None]] = [{}, {}]
@@ -247,7 +249,7 @@ def test_a_group_keeps_what_its_members_say_in_their_order() -> None:
         chains = best_chains(kb, group.spaces, group.shape, attentions, 6, 2)
         for member, mine in enumerate(chains):
             g, restart = divmod(member, 3)
-            reader = Reader(kb, group.spaces[g], group.shape, attentions, member, linked=True)
+            reader = AttentionReader(kb, group.spaces[g], group.shape, attentions, member, linked=True)
             random = np.random.default_rng((options.seed, 3, targets[g], restart, epoch))
             rules = [reader.argmax(), *map(reader.rule, said(kb, mine)), *reader.samples(1, random)]
             wanted[g] |= dict.fromkeys(usable(rules))

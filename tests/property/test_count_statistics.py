@@ -10,6 +10,7 @@ from nlil.kernel.counting import count_statistics
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.ruleset import RuleSet
 from nlil.kernel.statistics import rule_stats
+from nlil.logic.parse import parse_rule
 from nlil.logic.rule import Rule, RuleStats, ScoredRule
 from property.engine_cases import bases, rules
 
@@ -30,3 +31,10 @@ def test_threads_change_nothing(kb: KnowledgeBase, some: list[Rule]) -> None:
     given_rules = RuleSet.of(kb, [ScoredRule(rule, RuleStats(0, 0, 0, 0), 0.5) for rule in some])
     one, three = (count_statistics(given_rules, kb, threads=threads) for threads in (1, 3))
     assert [one.stats(row) for row in range(len(one))] == [three.stats(row) for row in range(len(three))]
+
+
+def test_a_fact_with_a_constant_does_not_support_itself() -> None:
+    """p(a, c) is the only fact of a; b has another one."""
+    kb = KnowledgeBase.from_facts([("a", "p", "c"), ("b", "p", "c"), ("b", "p", "d")])
+    found = RuleSet.of(kb, [ScoredRule(parse_rule("p(X, c) :- p(X, Z1)."), RuleStats(0, 0, 0), 0.0)])
+    assert count_statistics(found, kb).support.tolist() == [1]

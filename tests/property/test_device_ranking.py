@@ -17,7 +17,7 @@ import torch
 from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.evaluation import ranking
-from nlil.evaluation.device_ranking import DeviceRanker, Queries, _Rules
+from nlil.evaluation.device_ranking import DeviceRanker, QueryGroup, _Rules
 from nlil.evaluation.queries import TargetQueries
 from nlil.evaluation.ranking import Ranker
 from nlil.kernel.aggregation import Aggregation, Ranks
@@ -206,7 +206,7 @@ def test_totals_are_the_evidence(aggregation: Aggregation, kernel: _Counted) -> 
     ranker = Ranker(RuleSet.of(kb, scored, aggregation), kb, 1)
     target, everyone = kb.predicate_id(R0), np.arange(kb.num_entities)
     asked = [
-        Queries(ranker.target_plan(target, direction)[0], everyone, everyone, everyone, direction)
+        QueryGroup(ranker.target_plan(target, direction)[0], everyone, everyone, everyone, direction)
         for direction in (0, 1)
     ]
     device = DeviceRanker(ranker, "cpu")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import oracle
 from nlil.kernel.grounding import count_groundings, first_failing, groundings
 from nlil.kernel.normal import All, Leaf, normal_form
-from nlil.logic.formula import ANY, TRUE, And, Line, Not, Or, Statement, Variable, X, statements
+from nlil.logic.formula import ANY, TRUE, And, Not, Or, Statement, Variable, X, statements
 from nlil.logic.rule import Rule
 from property.engine_cases import SIZE, bases, rules
 
@@ -118,7 +118,7 @@ def longest_prefix(world, rule: Rule, statement: Statement, pair) -> int:
 
     def holds(size: int) -> bool:
         part = Beginning(statement, size)
-        free = [i for i, anchor in enumerate(part.line.anchors) if anchor == ANY]
+        free = [i for i, anchor in enumerate(part.anchors) if anchor == ANY]
         ways = oracle.groundings(world, part, rule.distinct, *pair)
         return any(end is None or all(nodes[i] != end for i in free) for nodes, _ in ways)
 
@@ -126,7 +126,9 @@ def longest_prefix(world, rule: Rule, statement: Statement, pair) -> int:
 
 
 class Beginning:
-    """The first steps of a statement as something with a line; it has no normal form of its own."""
+    """The first steps of a statement as a line; it has no normal form of its own."""
+
+    equal = None
 
     def __init__(self, statement: Statement, size: int) -> None:
         filters, moves = [[]], []
@@ -136,4 +138,4 @@ class Beginning:
             else:
                 moves.append(step)
                 filters.append([])
-        self.line = Line(statement.line.anchors[: len(filters)], tuple(map(tuple, filters)), tuple(moves), None)
+        self.anchors, self.filters, self.moves = statement.anchors[: len(filters)], filters, moves

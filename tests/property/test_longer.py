@@ -11,7 +11,7 @@ from nlil.kernel.graph import Graph
 from nlil.kernel.hidden import HiddenFact
 from nlil.kernel.walk import FEW, NO_LIMIT, reach, walk_space
 from nlil.search.chains import CHEAP, ChainCounter
-from nlil.search.options import CountOptions, Task
+from nlil.search.options import CountingTask, CountOptions
 
 ENTITIES = "abcdefg"
 
@@ -40,7 +40,7 @@ def simple_ends(kb: KnowledgeBase, start: int, steps: list[int]) -> set[int]:
 @given(dense_bases(), st.lists(st.integers(0, 3), min_size=1, max_size=6), st.sampled_from([0, 5, CHEAP]))
 def test_counts_are_those_of_all_paths(kb: KnowledgeBase, steps: list[int], cheap: int) -> None:
     targets = np.arange(kb.num_predicates, dtype=np.int32)
-    counter = ChainCounter(Task.of(kb, Graph.of(kb.crisp), targets, CountOptions()), len(steps))
+    counter = ChainCounter(CountingTask.of(kb, Graph.of(kb.crisp), targets, CountOptions()), len(steps))
     counter.path = counter.path._replace(cheap=cheap)
     counter.count(np.array(steps[::-1], np.int32))  # nothing of a chain before must be left
     support, body, pca = counter.count(np.array(steps, np.int32))

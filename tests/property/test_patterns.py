@@ -14,7 +14,7 @@ from nlil.kernel.statistics import rule_stats
 from nlil.logic.formula import ANY, Formula, Statement, X, statements
 from nlil.logic.predicate import Step
 from nlil.logic.rule import Head, Rule
-from nlil.scene.fitting import Labelled, Model, one_hot, scores
+from nlil.scene.fitting import ClassModel, LabelledObjects, one_hot, scores
 from nlil.scene.growing import with_literals
 from nlil.scene.joint import as_rules, labelled_rows
 from nlil.scene.patterns import Patterns, find_patterns
@@ -103,28 +103,28 @@ def test_nothing_that_is_promised_is_missing(kb: KnowledgeBase, moves: int, leas
 
 
 @st.composite
-def models(draw: st.DrawFn, patterns: Patterns) -> Model:
+def models(draw: st.DrawFn, patterns: Patterns) -> ClassModel:
     pairs = [(p, c) for p in range(len(patterns)) for c in range(len(TARGETS))]
     chosen = draw(st.lists(st.sampled_from(pairs), min_size=1, max_size=15, unique=True))
     number = st.floats(-3, 3).filter(lambda w: abs(w) > 0.05)
     weight = draw(st.lists(number, min_size=len(chosen), max_size=len(chosen)))
     bias = draw(st.lists(st.floats(-5, 5), min_size=len(TARGETS) + 1, max_size=len(TARGETS) + 1))
     pattern, target = np.array(chosen, np.int32).T
-    return Model.of(pattern, target, np.array(weight), np.array(bias))
+    return ClassModel.of(pattern, target, np.array(weight), np.array(bias))
 
 
-def with_conjunctions(kb: KnowledgeBase, patterns: Patterns) -> tuple[Patterns, Labelled]:
+def with_conjunctions(kb: KnowledgeBase, patterns: Patterns) -> tuple[Patterns, LabelledObjects]:
     """Conjunctions found by counting and of patterns that a model has; what counts objects knows them as well."""
     rows, label = labelled_rows(kb, patterns.entities, TARGETS)
     shares = one_hot(label, len(TARGETS) + 1)
-    data = Labelled(label, patterns.held[rows], shares)
+    data = LabelledObjects(label, patterns.held[rows], shares)
     patterns, _, _ = with_clear_conjunctions(patterns, data, class_counts(data), 1)
-    data = Labelled(label, patterns.held[rows], shares)
+    data = LabelledObjects(label, patterns.held[rows], shares)
     few = range(min(len(patterns), 4))
     singles = [line for line in few if patterns.bodies.line[line] >= 0]
     grown = [(i, j if sign else ~j) for i in singles for j in singles if i < j for sign in (True, False)]
     patterns = with_literals(patterns, grown)
-    return patterns, Labelled(label, patterns.held[rows], shares)
+    return patterns, LabelledObjects(label, patterns.held[rows], shares)
 
 
 @settings(deadline=None, max_examples=40)

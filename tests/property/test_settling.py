@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
-from nlil.evaluation.plan import Parts
+from nlil.evaluation.plan import RowsByShape
 from nlil.evaluation.ranking import Ranker
 from nlil.evaluation.scoring import load_priors, total_of
 from nlil.evaluation.settling import SHORT, is_settled, most_to_come, score_until_settled
@@ -106,7 +106,7 @@ def test_beside_rules_of_other_shapes_too(kb: KnowledgeBase, data: st.DataObject
     asked = Facts(*pairs.T)
     ranks = ranker.rank(asked, kb.facts)
     length = np.where(of.is_program, 0, of.lengths)
-    parts = Parts.of(of, ranker._shapes)
+    parts = RowsByShape.of(of, ranker._shapes)
     without = np.ones(len(of), bool)
     without[parts.chain[length[parts.chain] > SHORT]] = False
     short = Ranker(of.take(without), kb, threads=1).rank(asked, kb.facts)

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from nlil.data.kb import KnowledgeBase
 from nlil.kernel.evaluator import Evaluator
-from nlil.neural.extract import Reader
-from nlil.neural.plan import Limits, attention_graph, build_plan
-from nlil.neural.sampling import Queries
+from nlil.neural.extract import AttentionReader
+from nlil.neural.paths import PathLimits, attention_graph, build_paths
+from nlil.neural.sampling import LabelledQueries
 from nlil.neural.soft import clamp, scores
 from nlil.neural.space import Attentions, Kind, Masks, Shape, Space, Start, operators_of, softmax_attentions
 from property.engine_cases import bases
 
-NO_LIMIT = Limits(2**40, 2**40)
+NO_LIMIT = PathLimits(2**40, 2**40)
 
 
 def space_of(kb: KnowledgeBase, target: int) -> Space:
@@ -52,7 +52,7 @@ def random_attentions(shape: Shape, masks: Masks, seed: int) -> Attentions:
     return softmax_attentions(logits, masks, shape)
 
 
-def every_query(kb: KnowledgeBase, target: int) -> Queries:
+def every_query(kb: KnowledgeBase, target: int) -> LabelledQueries:
     """All head tuples; facts (and, for classes, every object) hide what the engine hides."""
     n = kb.num_entities
     if kb.predicates[target].arity == 1:
@@ -67,7 +67,9 @@ def every_query(kb: KnowledgeBase, target: int) -> Queries:
         facts = kb.facts.of(target)
         known = set(zip(facts.subject.tolist(), facts.object.tolist()))
         hide = np.array([(a, b) in known for a, b in zip(x.tolist(), y.tolist())], bool)
-    return Queries(x[None].astype(np.int64), y[None].astype(np.int64), np.zeros((1, len(x)), np.float32), hide[None])
+    return LabelledQueries(
+        x[None].astype(np.int64), y[None].astype(np.int64), np.zeros((1, len(x)), np.float32), hide[None]
+    )
 
 
 def within_graphs(kb: KnowledgeBase) -> KnowledgeBase:
@@ -100,11 +102,11 @@ def test_one_hot_scores_are_those_of_the_extracted_rule(linked: bool, kb: Knowle
     masks = Masks.of([space.padded(shape)], shape, restarts)
     hard = random_attentions(shape, masks, data.draw(st.integers(0, 2**31))).one_hot()
     queries = every_query(kb, target)
-    plan = build_plan(kb, attention_graph(kb), [space], shape, queries, NO_LIMIT, linked)
-    soft = scores(plan, hard, clamp)[0].numpy()
+    paths = build_paths(kb, attention_graph(kb), [space], shape, queries, NO_LIMIT, linked)
+    soft = scores(paths, hard, clamp)[0].numpy()
     evaluator = Evaluator(kb)
     y = queries.y[0] if kb.predicates[target].arity == 2 else None
     for member in range(restarts):
-        rule = Reader(kb, space, shape, hard, member, linked).argmax()
+        rule = AttentionReader(kb, space, shape, hard, member, linked).argmax()
         exact = evaluator.values(rule, queries.x[0], y, hide=True)
         np.testing.assert_allclose(soft[:, member], exact, atol=1e-6, err_msg=str(rule))

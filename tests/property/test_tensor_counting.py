@@ -15,7 +15,7 @@ from nlil.kernel.graph import Graph
 from nlil.search.anchored import HeadCounter, Heads, body_sizes
 from nlil.search.chains import one_step_chains
 from nlil.search.count import count_rules
-from nlil.search.options import CountOptions, Task
+from nlil.search.options import CountingTask, CountOptions
 from nlil.search.tensors import HELD_BYTES, TensorCounter, has_room, num_two_steps
 from nlil.search.top_rules import ROW, Thresholds, TopRules
 from nlil.search.two_steps import two_step_chains
@@ -42,7 +42,7 @@ def test_tensors_equal_loops(device: str, kb: KnowledgeBase, memory: int, suppor
     graph = Graph.of(kb.crisp)
     targets = np.array([i for i, p in enumerate(kb.predicates) if p.arity == 2], np.int32)
     options = CountOptions(min_support=support, min_confidence=confidence, device=device, memory=memory)
-    task = Task.of(kb, graph, targets, options)
+    task = CountingTask.of(kb, graph, targets, options)
     counter = TensorCounter(task)
     for mine, theirs in zip(counter.chains(), (one_step_chains(task), two_step_chains(task)), strict=True):
         for column, expected in zip(mine, theirs, strict=True):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nlil.kernel.batch import BatchStatistics, TruthTable
-from nlil.kernel.bodies import IdHead, IdLine
+from nlil.kernel.bodies import IdHead, Line
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.pairs import line_members
 from nlil.kernel.statistics import rule_stats
@@ -43,7 +43,7 @@ def test_sets_moved_along_a_line_are_its_members(kb, rule):
     if rule.target.arity == 2:
         return
     for statement in statements(rule.body):
-        members = line_members(evaluator, IdLine.of(kb, statement))
+        members = line_members(evaluator, Line.of(kb, statement))
         if members is not None:
             expected = evaluator.values(Rule(rule.head, statement), everyone) > 0
             assert members.tolist() == expected.tolist(), str(statement)

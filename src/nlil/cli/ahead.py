@@ -35,7 +35,7 @@ def compile_now() -> None:
     from ..logic.parse import parse_rule
     from ..logic.rule import RuleStats, ScoredRule
     from ..search.longer import Proposer, synonyms
-    from ..search.options import CountOptions, Task
+    from ..search.options import CountingTask, CountOptions
     from ..search.unary import unary_rules
     from ..theory.build import make_theory
 
@@ -46,7 +46,9 @@ def compile_now() -> None:
     father, male = (kb.predicate_id(target) for target in rules.targets)
     facts, graph, options = kb.facts.of(father), Graph.of(kb), CountOptions()
     unary_rules(kb, graph, np.array([male], np.int32), options)
-    Proposer(Task.of(kb, graph, np.array([father], np.int32), options), 3, synonyms(graph), None).proposals(0, 1)
+    Proposer(CountingTask.of(kb, graph, np.array([father], np.int32), options), 3, synonyms(graph), None).proposals(
+        0, 1
+    )
     try_weighing(rules, kb, facts)
     ranker = Ranker(rules, kb, 1)
     ranker.evidence(father, 0, int(facts.subject[0]))

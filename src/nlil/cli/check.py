@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from .session import Bounds, Run, Session
+from .session import AppliedRun, Bounds, Session
 
 
 def check(
     session: Session,
-    run: Run,
+    run: AppliedRun,
     *,
     target: list[str] | None = None,
     top: Annotated[int, Bounds(1)] = 20,
     threshold: Annotated[float, Bounds(0, 1)] = 0.0,
-    data: str | None = None,
-    theory: bool = False,
 ) -> None:
     """Find facts that are probably wrong, by the rules, worst first.
 
@@ -26,15 +24,13 @@ def check(
         top: The number of facts, worst first.
         threshold (P): Only facts that are wrong with at least this probability; where there are too few facts to tell
             it, only those whose competitor is more probable by this much.
-        data (DATA): Check these facts.
-        theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
     """
     from ..explanation.brief import chance, probability_text
     from ..explanation.disputes import check as check_facts
     from ..explanation.outline import grounding_line
     from .render import table
 
-    opened = session.open_run(run, data, theory)
+    opened = session.open_run(run)
     with session.progress() as progress:
         disputes = check_facts(
             opened.rules,

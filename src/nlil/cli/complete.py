@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from .session import Bounds, OtherData, Run, Session
+from .session import AppliedRun, Bounds, Session
 
 if TYPE_CHECKING:
     from ..evaluation.completion import NewFacts
@@ -16,13 +16,11 @@ COLUMNS = {"subject": str, "predicate": str, "object": str, "probability": float
 
 def complete(
     session: Session,
-    run: Run,
+    run: AppliedRun,
     *,
     target: list[str] | None = None,
     top: Annotated[int, Bounds(1)] = 20,
     out: Path | None = None,
-    data: OtherData = None,
-    theory: bool = False,
 ) -> None:
     """Find the most probable facts that are not known, over the whole graph.
 
@@ -32,14 +30,12 @@ def complete(
         target (P): Only facts of this predicate; may be repeated. Default: every target of the run.
         top (N): The number of facts, most probable first.
         out (FILE): Write them to a table: .tsv, .csv, .jsonl or .parquet.
-        data: Apply the rules to other facts.
-        theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
     """
     from ..data.write_table import check_table_name, table_writer
 
     if out is not None:
         check_table_name(out)
-    opened = session.open_run(run, data, theory)
+    opened = session.open_run(run)
     found = new_facts(session, opened, target, top)
     if out is None:
         session.show({"facts": list(found.records())}, *view(found))

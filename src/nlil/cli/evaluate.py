@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import ConfigError, DataError, RunError
-from .session import OtherData, Session, Written, sentence
+from .session import AppliedRun, Session, Written, sentence
 
 if TYPE_CHECKING:
     from ..data.dataset import Dataset
@@ -23,7 +23,7 @@ def evaluate(
     *,
     split: str = "test",
     rules: Path | None = None,
-    data: OtherData = None,
+    data: str | None = None,
     calibration: Annotated[Path | None, Written()] = None,
     theory: bool = False,
     cluster: str | None = None,
@@ -35,14 +35,14 @@ def evaluate(
         run ([RUN]): A run folder.
         split (NAME): train, valid or test.
         rules (FILE): Rules written by hand or by another system: Prolog, JSON, or the output of AnyBURL or AMIE.
-        data: Apply the rules to other facts.
+        data (DATA): Apply the rules to this data.
         calibration (FILE.png): Draw a reliability plot.
         cluster (ADDRESS): Work on a Ray cluster: ray (this machine alone) or ray://HOST:PORT. Same figures.
         theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
     """
     if (run is None) == (rules is None) or (theory and run is None):
         raise ConfigError("evaluate needs a run folder, or --rules FILE together with --data DATA")
-    opened = None if run is None else session.open_run(run, data, theory)
+    opened = None if run is None else session.open_run(AppliedRun(run, data, theory))
     more: dict[str, Any] = {}
     if opened is not None and data is not None:
         more = {

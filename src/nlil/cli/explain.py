@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import ConfigError, UnknownName
-from .session import Bounds, OtherData, Run, Session, Written
+from .session import AppliedRun, Bounds, Session, Written
 
 if TYPE_CHECKING:
     from ..explanation.contrast import Contrast
@@ -27,15 +27,13 @@ MAX_CLASSES = 5
 
 def explain(
     session: Session,
-    run: Run,
+    run: AppliedRun,
     query: str,
     *,
     rather_than: str | None = None,
     all: bool = False,
     top: Annotated[int | None, Bounds(1)] = None,
     side: str = "object",
-    data: OtherData = None,
-    theory: bool = False,
     out: Annotated[Path | None, Written()] = None,
     image: Path | None = None,
     why_not: bool = False,
@@ -54,8 +52,6 @@ def explain(
         all: Show every rule with the facts behind it, what each fact is worth, and where other rules fail.
         top: Same as --all, with this many rules, strongest first. Default: all that count, up to 20.
         side (NAME): The answer to explain: object, as the answer to p(a, ?), or subject, as the answer to p(?, b).
-        data: Other facts.
-        theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
         out (FILE): Draw the explanation, for a scene with its boxes: FILE.svg, FILE.png or FILE.html.
         image (FILE): Draw on top of this image (PNG or JPEG); with --out.
         why_not: Show single facts that would make the strongest silent rules fire.
@@ -74,7 +70,7 @@ def explain(
         check_picture_name(out)
     question = Question(rather_than, why_not, necessary, tuple(without or ()), tuple(add or ()))
     question.check(out)
-    opened = session.open_run(run, data, theory)
+    opened = session.open_run(run)
     classes = classes_of(opened, query)
     explainer = Explainer(opened.rules, opened.base, opened.config.memory, opened.calibration)
     fact = query if classes is None else classes.fact

@@ -114,7 +114,7 @@ def learn(
 
 
 @dataclass(frozen=True)
-class Task:
+class Request:
     """What to learn: rules for `targets`, or rules that imitate the `scores` of a classifier (None: no classifier).
 
     `about` is what the run stores about the file of scores.
@@ -139,20 +139,20 @@ class Task:
         return replace(learned, target_scores=self.about)
 
 
-def requested(dataset: Dataset, targets: list[str], target_scores: Path | None) -> Task:
+def requested(dataset: Dataset, targets: list[str], target_scores: Path | None) -> Request:
     """Return the task: `targets` by name, or the classes in the file `target_scores`."""
     from ..data.target_scores import read_target_scores
     from ..learning.imitation import scores_file
 
     if target_scores is None:
-        return Task([dataset.kb.predicate(name) for name in targets] if targets else list(dataset.targets))
+        return Request([dataset.kb.predicate(name) for name in targets] if targets else list(dataset.targets))
     if targets:
         raise ConfigError(
             "--target and --target-scores exclude each other: the classes in the file are the targets; "
             "leave the others out of it"
         )
     scores = read_target_scores(target_scores, dataset.kb)
-    return Task([dataset.kb.predicates[c] for c in scores.classes], scores, scores_file(target_scores))
+    return Request([dataset.kb.predicates[c] for c in scores.classes], scores, scores_file(target_scores))
 
 
 @contextmanager

@@ -6,17 +6,15 @@ from pathlib import Path
 from typing import Annotated
 
 from ..errors import ConfigError
-from .session import Bounds, OtherData, Run, Session, Written
+from .session import AppliedRun, Bounds, Session, Written
 
 
 def materialize(
     session: Session,
-    run: Run,
+    run: AppliedRun,
     *,
     out: Annotated[Path, Written()],
     min_confidence: Annotated[float, Bounds(0, 1)] = 0.95,
-    data: OtherData = None,
-    theory: bool = False,
     cluster: str | None = None,
 ) -> None:
     """Write all new facts that the strong rules derive, up to the fixpoint.
@@ -26,8 +24,6 @@ def materialize(
         run: The rules.
         out (FACTS): The file for the new facts: .tsv, .csv, .nt, .pl or .parquet.
         min_confidence: Use rules with at least this confidence.
-        data: Apply the rules to other facts.
-        theory: Use only the theories of the run.
         cluster (ADDRESS): Work on a Ray cluster: ray (this machine alone) or ray://HOST:PORT. Same facts.
     """
     from ..data.files import ending
@@ -36,7 +32,7 @@ def materialize(
 
     if ending(out) not in FORMATS:
         raise ConfigError(f"{out}: expected a name ending in {', '.join(FORMATS)}, got {out.name!r}", "out")
-    opened = session.open_run(run, data, theory)
+    opened = session.open_run(run)
     strong = opened.rules.take(opened.rules.confidence >= min_confidence)
     with session.workers(cluster, opened.config.threads), session.progress() as progress:
         # The number of rounds is not known in advance.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import ConfigError, DataError, NlilError
-from .session import Bounds, OtherData, Run, Session, Written
+from .session import AppliedRun, Bounds, Session, Written
 
 if TYPE_CHECKING:
     from ..data.kb import KnowledgeBase
@@ -16,14 +16,12 @@ if TYPE_CHECKING:
 
 def predict(
     session: Session,
-    run: Run,
+    run: AppliedRun,
     query: str | None = None,
     *,
     top: Annotated[int, Bounds(1)] = 10,
     queries: Path | None = None,
     out: Annotated[Path | None, Written()] = None,
-    data: OtherData = None,
-    theory: bool = False,
 ) -> None:
     """Rank the answers to a query; known facts are marked.
 
@@ -34,12 +32,10 @@ def predict(
         top: Answers per query.
         queries (FILE): Many queries, one per line.
         out (FILE.tsv): The file for the answers to --queries.
-        data: Apply the rules to other facts.
-        theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
     """
     if (query is None) == (queries is None) or (queries is None) != (out is None):
         raise ConfigError('predict needs a query such as "uncle(alice, ?)", or --queries FILE with --out FILE.tsv')
-    predictor = session.open_run(run, data, theory).predictor()
+    predictor = session.open_run(run).predictor()
     if query is not None:
         answers = predictor.predict(query, top)
         session.show(

@@ -90,7 +90,7 @@ def bounded(bias: Bias, bounds: dict[str, Any]) -> Bias:
 def save(session: Session, data: str, task: Task, report: dict[str, Any], out: Path) -> None:
     """Write the program to the run folder `out`; `data` is where it was learned from."""
     from ..datasets.load import lasting_source
-    from ..learning.programs import learned_program
+    from ..learning.logic_programs import learned_program
     from ..learning.run import save_run
 
     dataset = session.read_data(data, session.seed or 0)

@@ -7,18 +7,16 @@ from pathlib import Path
 from typing import Annotated
 
 from ..errors import ConfigError, require
-from .session import OtherData, Run, Session, Written
+from .session import AppliedRun, Session, Written
 
 ENDINGS = (".html", ".htm")
 
 
 def report(
     session: Session,
-    run: Run,
+    run: AppliedRun,
     *,
     out: Annotated[Path, Written()] = Path("report.html"),
-    data: OtherData = None,
-    theory: bool = False,
 ) -> None:
     """Write one self-contained page: data, figures, rules, surprising predictions, disputed facts.
 
@@ -26,15 +24,13 @@ def report(
         session: The common options.
         run: The rules.
         out (FILE.html): The page to write.
-        data: Apply the rules to other facts.
-        theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
     """
     from ..logic.figures import plural
     from ..report import make_report, write_report
 
     check_page_name(out)
     require("jinja2", "report", "the report")
-    opened = session.open_run(run, data, theory)
+    opened = session.open_run(run)
     learned = opened.active
     with session.progress() as progress:
         made = make_report(

@@ -13,7 +13,7 @@ import typer
 
 from ..errors import ConfigError, ExportError
 from ..exports import EXECUTABLE, LANGUAGES
-from .session import Bounds, Run, Session, Written, json_text, write_text
+from .session import AppliedRun, Bounds, Session, Written, json_text, write_text
 
 if TYPE_CHECKING:
     from ..kernel.ruleset import RuleSet
@@ -30,7 +30,7 @@ THEORY_HINT = "Rules of theories come first: nlil theory RUN shows what each add
 
 def rules(
     session: Session,
-    run: Run,
+    run: AppliedRun,
     *,
     target: str | None = None,
     top: Annotated[int | None, Bounds(0)] = None,
@@ -39,11 +39,9 @@ def rules(
         typer.Option("--format", metavar="NAME", help=f"{', '.join(FORMATS)}. text is for reading, prolog is exact."),
     ] = "text",
     facts: Annotated[Path | None, Written()] = None,
-    data: str | None = None,
     examples: Annotated[int, Bounds(0)] = 0,
     formulas: Annotated[int | None, Bounds(1)] = None,
     leave_out: bool = False,
-    theory: bool = False,
     min_support: Annotated[int, Bounds(0)] = 0,
     min_confidence: Annotated[float, Bounds(0, 1)] = 0.0,
     contains: str | None = None,
@@ -61,11 +59,9 @@ def rules(
         top: The number of rules, best first; 0: all. Default: 20 as text, otherwise all.
         format: One of FORMATS.
         facts (FILE): Also write the facts that the program runs on, in the language of --format.
-        data (DATA): Other facts than those of the run.
         examples (N): Show this many examples, counterexamples and predictions that are not in the data below each rule.
         formulas (K): Show one formula for each class: the disjunction of up to K bodies with the best F1.
         leave_out: Leave out rules that the language cannot express.
-        theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
         min_support (N): Only rules that explain at least this many facts.
         min_confidence (SHARE): Only rules with at least this confidence, 0 to 1.
         contains (NAME): Only rules with this predicate in the body, or with this entity.
@@ -86,7 +82,7 @@ def rules(
         "length": None if length is None else length_range(length),
         "kind": kind or "",
     }
-    opened = cache(lambda: session.open_run(run, data, theory))  # the rules can be listed without the data
+    opened = cache(lambda: session.open_run(run))  # the rules can be listed without the data
     if examples:
         if chosen not in ("text", "json"):
             raise ConfigError(f"--examples: {format} has no examples; leave out --format, or use --json", "examples")
@@ -97,8 +93,8 @@ def rules(
         return show_formulas(session, opened(), target, DEFAULT_FORMULAS if top is None else top, formulas)
     if facts is not None:
         write_facts(session, chosen, facts, opened)
-    learned, feedback = load_run(run), load_feedback(run)
-    learned = learned.with_theory() if theory else learned
+    learned, feedback = load_run(run.folder), load_feedback(run.folder)
+    learned = learned.with_theory() if run.theory else learned
     found = chosen_rules(learned, target, criteria)
     limit = (DEFAULT_TOP if chosen == "text" else 0) if top is None else top
     count = min(limit, len(found)) if limit else len(found)
@@ -109,7 +105,7 @@ def rules(
             write_json(found, count, feedback)
         case "text":
             show_text(session, found, count, feedback)
-            if learned.theory is not None and not theory:
+            if learned.theory is not None and not run.theory:
                 session.show(None, THEORY_HINT)
         case _:
             # These formats cannot mark rejected rules, so they are left out.

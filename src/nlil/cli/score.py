@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .session import OtherData, Run, Session
+from .session import AppliedRun, Session
 
 if TYPE_CHECKING:
     from ..evaluation.prediction import ScoredFacts
@@ -27,12 +27,10 @@ SHOWN = 20
 
 def score(
     session: Session,
-    run: Run,
+    run: AppliedRun,
     facts: Annotated[Path, typer.Argument(metavar="FACTS", help="A file of facts, as in DATA.")],
     *,
     out: Path | None = None,
-    data: OtherData = None,
-    theory: bool = False,
 ) -> None:
     """Give the probability of each fact of a file; a known fact is scored as if it were not known.
 
@@ -41,8 +39,6 @@ def score(
         run: The rules.
         facts: The facts.
         out (FILE): Write all of them to a table: .tsv, .csv, .jsonl or .parquet. Default: the first ones are shown.
-        data: Apply the rules to other facts.
-        theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
     """
     from dataclasses import replace
 
@@ -54,7 +50,7 @@ def score(
         check_table_name(out)
     options = replace(DataOptions(), **session.reading)
     batches = file_batches(facts, options)
-    predictor = session.open_run(run, data, theory).predictor()
+    predictor = session.open_run(run).predictor()
     total = {"facts": 0, "unknown": 0}
 
     def scored() -> Iterator[ScoredFacts]:

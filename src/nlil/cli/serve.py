@@ -6,19 +6,17 @@ import sys
 from typing import Annotated
 
 from ..errors import ConfigError, require
-from .session import Bounds, OtherData, Run, Session
+from .session import AppliedRun, Bounds, Session
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
 def serve(
     session: Session,
-    run: Run,
+    run: AppliedRun,
     *,
     port: Annotated[int, Bounds(0, 65535)] = 8000,
     host: str = "127.0.0.1",
-    data: OtherData = None,
-    theory: bool = False,
 ) -> None:
     """Browse a run: rules, answers, explanations, and verdicts on the rules.
 
@@ -28,8 +26,6 @@ def serve(
         port: The port to listen on; 0: any free port.
         host (NAME): The address to listen on: by default only this machine can connect; with 0.0.0.0 everyone on the
             network can read the data and judge rules.
-        data: Apply the rules to other facts.
-        theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
     """
     for package in ("fastapi", "uvicorn", "jinja2"):
         require(package, "viewer", "the viewer")
@@ -39,7 +35,7 @@ def serve(
     if host not in LOCAL:
         session.warn(f"--host {host}: everyone who can reach this machine can read this data and judge its rules")
     with listen(host, port) as socket:  # before reading the data, so that a port in use is reported at once
-        opened = session.open_run(run, data, theory)
+        opened = session.open_run(run)
         if not len(opened.all_rules):
             raise ConfigError(f"{run}: the run has no rules, so there is nothing to look at; nlil learn says why")
         pages = PageData(opened)
@@ -47,5 +43,5 @@ def serve(
         address = f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{socket.getsockname()[1]}/"
         session.show({"address": address, "run": str(run)}, f"viewer of {run} at {address} (stop it with Ctrl-C)")
         sys.stdout.flush()  # a program that reads a pipe waits for the address
-        reopen = lambda: PageData(session.open_run(run, data, theory))  # noqa: E731
+        reopen = lambda: PageData(session.open_run(run))  # noqa: E731
         serve_until_stopped(application(pages, Guard.of([host]), reopen), socket)

@@ -16,7 +16,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,7 +39,21 @@ PLAIN_WIDTH = 160
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 Source = Annotated[str, typer.Argument(metavar="DATA", help="A built-in or catalogue name, or a path.")]
-OtherData = Annotated[str | None, typer.Option("--data", metavar="DATA", help="Apply the rules to this data.")]
+
+
+@dataclass(frozen=True)
+class AppliedRun:
+    """The argument RUN with the options --data and --theory, for commands that apply the rules of a run.
+
+    `folder` is the run; `data` are facts to apply its rules to (None: its own); `theory`: only its theories are used.
+    """
+
+    folder: Path
+    data: str | None = None
+    theory: bool = False
+
+    def __str__(self) -> str:
+        return str(self.folder)
 
 
 @dataclass(frozen=True)
@@ -82,11 +96,11 @@ class Session:
         self.notes(data_notes(dataset))
         return dataset
 
-    def open_run(self, run: Path, data: str | None, theory: bool = False) -> OpenedRun:
-        """Open a run, or its `theory`, with the data to apply its rules to; warnings and notes go to stderr."""
+    def open_run(self, run: AppliedRun) -> OpenedRun:
+        """Open `run` with the data to apply its rules to; warnings and notes go to stderr."""
         from ..learning.opening import open_run
 
-        opened = open_run(run, data, theory, self.reading)
+        opened = open_run(run.folder, run.data, run.theory, self.reading)
         self.notes(data_notes(opened.dataset))
         for warning in opened.warnings:
             self.warn(warning)
@@ -227,6 +241,16 @@ COMMON: dict[str, tuple[Any, Any]] = {
 }
 """The fields of Session: type with option, and default."""
 
+THEORY = "Use only the theories of the run: a few rules for each target (see: nlil theory)."
+APPLIED: dict[str, tuple[Any, Any]] = {
+    "data": (
+        Annotated[str | None, typer.Option("--data", metavar="DATA", help="Apply the rules to this data.")],
+        None,
+    ),
+    "theory": (Annotated[bool, typer.Option("--theory", help=THEORY)], False),
+}
+"""The options of AppliedRun: type with option, and default."""
+
 
 @dataclass(frozen=True)
 class Bounds:
@@ -259,14 +283,20 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     about, _, described = (inspect.getdoc(function) or "").partition("\n\nArgs:\n")
     given = list(signature.parameters.values())[1:]
     written = [p.name for p in given if Written() in get_args(p.annotation)]
+    applied = [p.name for p in given if p.annotation is AppliedRun]
+    given = [p.replace(annotation=Run) if p.name in applied else p for p in given]
     own = [_parameter(parameter, described) for parameter in given]
     keyword = inspect.Parameter.KEYWORD_ONLY
+    if applied:
+        own += [inspect.Parameter(n, keyword, default=d, annotation=a) for n, (a, d) in APPLIED.items()]
     shared = [inspect.Parameter(n, keyword, default=d, annotation=a) for n, (a, d) in COMMON.items()]
 
-    def work(session: Session, values: Mapping[str, Any]) -> None:
+    def work(session: Session, values: dict[str, Any]) -> None:
         for name in written:
             if values[name] is not None:
                 check_file(values[name])
+        for name in applied:
+            values[name] = AppliedRun(values[name], *(values.pop(option) for option in APPLIED))
         function(session, **values)
 
     @functools.wraps(function)

@@ -15,7 +15,7 @@ import typer
 
 from ..errors import ConfigError, DataError
 from .rules import FORMATS, write_program, write_prolog
-from .session import Bounds, Run, Session
+from .session import AppliedRun, Bounds, Run, Session
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -97,7 +97,7 @@ def theory(
         case "prolog":
             write_prolog(small, len(small), feedback)
         case _:
-            opened = cache(lambda: session.open_run(run, None, True))
+            opened = cache(lambda: session.open_run(AppliedRun(run, None, True)))
             write_program(session, small, len(small), chosen, leave_out, opened)
 
 
@@ -109,7 +109,7 @@ def with_rank_gains(session: Session, run: Path, theories: list[TargetTheory], r
     from ..theory import listing
 
     try:
-        opened = session.open_run(run, None)
+        opened = session.open_run(AppliedRun(run))
     except DataError as error:
         session.note(f"rank gained: not measured; {error}")
         return theories

@@ -49,12 +49,12 @@ NEO4J_LABELS = ":LABEL"
 EXAMPLE = "subject=1,predicate=2,object=3"
 ADVICE = f"name the columns, for example --columns {EXAMPLE}"
 
-Given = Mapping[str, str]
+GivenColumns = Mapping[str, str]
 """Role -> the name of its column, or its position; empty: leave it out."""
 
 
 @dataclass(frozen=True)
-class Layout:
+class ColumnLayout:
     """Which column, from 0, has which role (`place`), of a table with `width` columns.
 
     `predicate` is that of every row if there is no predicate column; with `many`, a field may have several predicates,
@@ -70,11 +70,11 @@ class Layout:
     note: str = ""
 
 
-POSITIONAL = Layout({"subject": 0, "predicate": 1, "object": 2, "weight": 3}, 4)
+POSITIONAL = ColumnLayout({"subject": 0, "predicate": 1, "object": 2, "weight": 3}, 4)
 """The layout without names; a row may have fewer columns."""
 
 
-def parse_columns(given: str | Mapping[str, Any] | None) -> Given:
+def parse_columns(given: str | Mapping[str, Any] | None) -> GivenColumns:
     """Return role -> column; `given` is a text such as `subject=source,object=target`, or a mapping.
 
     Raises ConfigError for anything else.
@@ -104,7 +104,7 @@ def columns_text(given: str | Mapping[str, Any] | None) -> str:
     return ",".join(f"{role}={column}" for role, column in parse_columns(given).items())
 
 
-def find_layout(names: Sequence[str], given: Given, table: str) -> Layout:
+def find_layout(names: Sequence[str], given: GivenColumns, table: str) -> ColumnLayout:
     """Return the layout of a table with the columns `names`, which may also be the first fact.
 
     Args:
@@ -125,7 +125,7 @@ def find_layout(names: Sequence[str], given: Given, table: str) -> Layout:
     return _checked({**rest, **place}, names, table, has_name or bool(known))
 
 
-def _checked(chosen: Mapping[str, int], names: Sequence[str], table: str, has_header: bool) -> Layout:
+def _checked(chosen: Mapping[str, int], names: Sequence[str], table: str, has_header: bool) -> ColumnLayout:
     columns = ", ".join(repr(name.strip()) for name in names)
     if "subject" not in chosen or not {"predicate", "object"} & set(chosen):
         found = ", ".join(chosen) or "none of them"
@@ -136,7 +136,7 @@ def _checked(chosen: Mapping[str, int], names: Sequence[str], table: str, has_he
     ordered = {role: chosen[role] for role in ROLES if role in chosen}
     shown = [name.strip() if has_header else str(i + 1) for i, name in enumerate(names)]
     many = not predicate and names[ordered["predicate"]].strip(' "').endswith(NEO4J_LABELS)
-    return Layout(ordered, len(names), predicate, many, has_header, _note(ordered, shown, predicate))
+    return ColumnLayout(ordered, len(names), predicate, many, has_header, _note(ordered, shown, predicate))
 
 
 def _note(chosen: Mapping[str, int], names: Sequence[str], predicate: str) -> str:

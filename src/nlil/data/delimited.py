@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 from ..errors import DataError
 from .arrays import Doubles, Longs, Mask
 from .builder import Batch
-from .columns import ADVICE, POSITIONAL, Given, Layout, find_layout
+from .columns import ADVICE, POSITIONAL, ColumnLayout, GivenColumns, find_layout
 from .files import UTF8, blocks, ending, lines, stem
 from .roles import EXPECTED_SPLIT, SPLIT_NAMES, by_split, row_labels, with_doubt
 
@@ -45,7 +45,7 @@ Fault = tuple[Mask, Callable[[int], str]]
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class TableRows:
     """Lines split into fields: row i is fields[start[i] : start[i] + count[i]], from line `number[i]`.
 
     Attributes:
@@ -75,7 +75,7 @@ class Rows:
         """Return the fields of row `i`."""
         return list(self.fields.slice(self.start[i], self.count[i]).to_pylist())
 
-    def without_first(self) -> Rows:
+    def without_first(self) -> TableRows:
         """Return the rows below a header."""
         start, count, number = self.start[1:], self.count[1:], self.number[1:]
         return replace(self, lines=self.lines[1:], number=number, start=start, count=count)
@@ -96,7 +96,7 @@ class Rows:
             raise DataError(describe(i), self.path, int(self.number[i]))
 
 
-def read_rows(path: Path, encoding: str = UTF8) -> Iterator[Rows]:
+def read_rows(path: Path, encoding: str = UTF8) -> Iterator[TableRows]:
     """Yield the rows of a .tsv, .csv or .txt file (also .gz) in an `encoding`, in blocks.
 
     Blank lines are skipped, and comments: lines that begin with `# `, `##`, or with `#` and have one field.
@@ -118,7 +118,7 @@ def read_rows(path: Path, encoding: str = UTF8) -> Iterator[Rows]:
         else:
             split = pc.split_pattern(lines, separator)
             fields, offsets = split.values, split.offsets.to_numpy().astype(np.int64)
-        yield Rows(path, separator, lines, number, fields, offsets[:-1], np.diff(offsets), has_comments)
+        yield TableRows(path, separator, lines, number, fields, offsets[:-1], np.diff(offsets), has_comments)
 
 
 def _separator(sample: str, kind: str) -> str:
@@ -181,7 +181,7 @@ def is_empty(texts: pa.Array) -> Mask:
     return np.asarray(pc.fill_null(pc.equal(texts, ""), False).to_numpy(zero_copy_only=False))
 
 
-def read_delimited(path: Path, columns: Given | None = None, encoding: str = UTF8) -> Iterator[Batch]:
+def read_delimited(path: Path, columns: GivenColumns | None = None, encoding: str = UTF8) -> Iterator[Batch]:
     """Yield the facts of a .tsv, .csv or .txt file (also .gz).
 
     Args:
@@ -189,7 +189,7 @@ def read_delimited(path: Path, columns: Given | None = None, encoding: str = UTF
         columns: role -> column, as given by the user.
         encoding: of the text.
     """
-    layout: Layout | None = None
+    layout: ColumnLayout | None = None
     notes: tuple[str, ...] = ()
     for rows in read_rows(path, encoding):
         if rows.has_comments:
@@ -202,20 +202,20 @@ def read_delimited(path: Path, columns: Given | None = None, encoding: str = UTF
         yield from with_doubt(facts, layout, path.name) if layout and is_first and not columns else facts
 
 
-def names_columns(path: Path, columns: Given, encoding: str) -> bool:
+def names_columns(path: Path, columns: GivenColumns, encoding: str) -> bool:
     """Return whether the first line of a file is a header; `columns` and `encoding` as in `read_delimited`."""
     rows = next(read_rows(path, encoding), None)
     return rows is not None and len(rows) > 0 and _layout(rows, columns).has_header
 
 
-def _layout(rows: Rows, columns: Given) -> Layout:
+def _layout(rows: TableRows, columns: GivenColumns) -> ColumnLayout:
     try:
         return find_layout(rows.row(0), columns, stem(rows.path))
     except DataError as error:
         raise DataError(str(error), rows.path, int(rows.number[0])) from error
 
 
-def row_facts(rows: Rows, layout: Layout, notes: tuple[str, ...] = ()) -> Iterator[Batch]:
+def row_facts(rows: TableRows, layout: ColumnLayout, notes: tuple[str, ...] = ()) -> Iterator[Batch]:
     """Yield the facts of the rows by their `layout`, a batch for each split that they name; `notes` are theirs.
 
     The object may be missing in a row, and empty only in a row with a weight.

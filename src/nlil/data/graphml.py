@@ -14,14 +14,14 @@ from pathlib import Path
 
 from ..errors import DataError
 from .builder import Batch, Row, batched
-from .columns import CLASSES, PREDICATES, Given
+from .columns import CLASSES, PREDICATES, GivenColumns
 from .files import UTF8, readable, stem
 
 LABELS = ("name", "title", "label")
 
 
 @dataclass
-class _Graph:
+class _GraphmlContent:
     """What was read so far: the attribute of each key, labels of nodes, which attributes were used, and how."""
 
     keys: dict[str, str] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class _Graph:
         return found
 
 
-def read_graphml(path: Path, columns: Given | None = None, encoding: str = UTF8) -> Iterator[Batch]:
+def read_graphml(path: Path, columns: GivenColumns | None = None, encoding: str = UTF8) -> Iterator[Batch]:
     """Yield the facts of a .graphml file (also .gz).
 
     Args:
@@ -46,7 +46,7 @@ def read_graphml(path: Path, columns: Given | None = None, encoding: str = UTF8)
         columns: the attributes of edges that are the predicate and the weight, if the user names them.
         encoding: not used, as the file itself names it.
     """
-    graph = _Graph()
+    graph = _GraphmlContent()
     for some in batched(_rows(path, columns or {}, graph)):
         note = ", ".join(f"{role}={name}" for role, name in graph.used.items())
         notes = (f"{path.name}: attributes read as {note}",) if note else ()
@@ -54,7 +54,7 @@ def read_graphml(path: Path, columns: Given | None = None, encoding: str = UTF8)
         graph.labels.clear()
 
 
-def _rows(path: Path, columns: Given, graph: _Graph) -> Iterator[Row]:
+def _rows(path: Path, columns: GivenColumns, graph: _GraphmlContent) -> Iterator[Row]:
     with readable(path) as stream:
         try:
             for _, element in ElementTree.iterparse(stream):
@@ -73,7 +73,7 @@ def _rows(path: Path, columns: Given, graph: _Graph) -> Iterator[Row]:
             raise DataError(f"expected GraphML, got: {error}", path) from error
 
 
-def _node_facts(node: ElementTree.Element, graph: _Graph) -> Iterator[Row]:
+def _node_facts(node: ElementTree.Element, graph: _GraphmlContent) -> Iterator[Row]:
     name, values = node.get("id", ""), graph.values(node)
     kind = next((role for role in CLASSES if role in values), None)
     if kind is not None:
@@ -85,7 +85,7 @@ def _node_facts(node: ElementTree.Element, graph: _Graph) -> Iterator[Row]:
         graph.labels[name] = values[title]
 
 
-def _edge_fact(edge: ElementTree.Element, columns: Given, graph: _Graph, path: Path) -> Row:
+def _edge_fact(edge: ElementTree.Element, columns: GivenColumns, graph: _GraphmlContent, path: Path) -> Row:
     source, target, values = edge.get("source"), edge.get("target"), graph.values(edge)
     if not source or not target:
         raise DataError(f"expected edges with a source and a target, got {dict(edge.attrib)}", path)
@@ -98,7 +98,7 @@ def _edge_fact(edge: ElementTree.Element, columns: Given, graph: _Graph, path: P
         raise DataError(f"edge {source} - {target}: expected a weight, got {values[weight]!r}", path) from None
 
 
-def _attribute(columns: Given, role: str, known: tuple[str, ...], values: Mapping[str, str], path: Path) -> str:
+def _attribute(columns: GivenColumns, role: str, known: tuple[str, ...], values: Mapping[str, str], path: Path) -> str:
     """Return the attribute that has a role: the one that the user names, else a known one, else nothing."""
     given = columns.get(role)
     if given is None:

@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from ..errors import DataError
 from .builder import Batch, batched
-from .columns import ADVICE, POSITIONAL, Given, Layout, find_layout
-from .delimited import Rows, row_facts
+from .columns import ADVICE, POSITIONAL, ColumnLayout, GivenColumns, find_layout
+from .delimited import TableRows, row_facts
 from .files import UTF8, lines, stem
 from .roles import with_doubt
 
 
-def read_json_lines(path: Path, columns: Given | None = None, encoding: str = UTF8) -> Iterator[Batch]:
+def read_json_lines(path: Path, columns: GivenColumns | None = None, encoding: str = UTF8) -> Iterator[Batch]:
     """Yield the facts of a .jsonl or .ndjson file (also .gz); a missing or null object marks a unary fact.
 
     Args:
@@ -26,7 +26,7 @@ def read_json_lines(path: Path, columns: Given | None = None, encoding: str = UT
         columns: role -> key, as given by the user.
         encoding: of the text.
     """
-    layout: Layout | None = None
+    layout: ColumnLayout | None = None
     names: list[str] = []
     notes: tuple[str, ...] = ()
     for batch in batched(lines(path, encoding)):
@@ -50,7 +50,7 @@ def read_json_lines(path: Path, columns: Given | None = None, encoding: str = UT
         numbers = np.asarray([number for number, _ in batch])
         start = np.arange(len(batch)) * len(names)
         shown = pa.array([text for _, text in batch], pa.large_string())
-        rows = Rows(path, ",", shown, numbers, fields, start, np.full(len(batch), len(names)))
+        rows = TableRows(path, ",", shown, numbers, fields, start, np.full(len(batch), len(names)))
         facts = row_facts(rows, layout, notes)
         yield from with_doubt(facts, layout, path.name) if is_first and not columns else facts
 

@@ -34,7 +34,7 @@ from ..errors import ConfigError, DataError, UnknownName
 from ..logic.predicate import Predicate
 from .arrays import Doubles, Ids, Mask
 from .dataset import Dataset, checksum
-from .delimited import Rows, is_empty, parse_numbers
+from .delimited import TableRows, is_empty, parse_numbers
 from .facts import NO_OBJECT, Facts
 from .files import UTF8
 from .tables import arrow_table, read_table, table_names
@@ -53,7 +53,7 @@ NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.ty
 
 Cuts = int | Sequence[float]
 """The number of quantile bins, or the cuts themselves."""
-NewFacts = Mapping[Predicate, Ids]
+ValueFacts = Mapping[Predicate, Ids]
 """The entity ids of a unary predicate, or rows of (subject id, object id) of a binary one."""
 
 
@@ -211,7 +211,7 @@ def training_entities(dataset: Dataset) -> Mask:
     return present
 
 
-def with_predicates(dataset: Dataset, new: NewFacts) -> Dataset:
+def with_predicates(dataset: Dataset, new: ValueFacts) -> Dataset:
     """Return `dataset` with the facts of `new` predicates, which are added to `kb.geometry` and are never targets.
 
     Ids are positions among the sorted predicates, so every id changes. Facts of a scene are added to the split of its
@@ -268,7 +268,7 @@ def read_numbers(path: Path, encoding: str = UTF8) -> pa.Table:
     return table
 
 
-def _number_rows(rows: Rows, header: list[str]) -> pa.Table:
+def _number_rows(rows: TableRows, header: list[str]) -> pa.Table:
     expected = f"expected an entity and {len(header) - 1} numbers, as the first line names them"
     entities = rows.column(0)
     rows.check(((rows.count != len(header)) | is_empty(entities), lambda i: f"{expected}, got {rows.row(i)}"))
@@ -276,7 +276,7 @@ def _number_rows(rows: Rows, header: list[str]) -> pa.Table:
     return pa.Table.from_arrays([entities, *numbers], header)
 
 
-def _number_column(rows: Rows, place: int, name: str) -> pa.Array:
+def _number_column(rows: TableRows, place: int, name: str) -> pa.Array:
     texts = rows.column(place)
     values, is_number = parse_numbers(texts)
     is_blank = is_empty(pc.utf8_trim_whitespace(texts))

@@ -18,7 +18,7 @@ from .files import blocks
 from .limits import MAX_LINE
 
 
-class _Clause(NamedTuple):
+class _FactTokens(NamedTuple):
     """The tokens before a dot, with their source text and line for errors."""
 
     tokens: list[Token]
@@ -58,7 +58,7 @@ def _read(path: Path, wrapped: bool) -> Iterator[tuple[str, Batch]]:
         yield kind, Batch.of_rows(rest, notes=notes)
 
 
-def _clauses(path: Path) -> Iterator[_Clause]:
+def _clauses(path: Path) -> Iterator[_FactTokens]:
     """Yield every clause of the file. One that is incomplete at the end of a block is read again with the next."""
     text, line = "", 1  # the text that is not read yet, and its first line number
     tokens: list[Token] = []
@@ -72,7 +72,7 @@ def _clauses(path: Path) -> Iterator[_Clause]:
                     line += text.count("\n", begin, first)
                     if not tokens:
                         raise DataError("expected a fact before '.', got nothing", path, line)
-                    yield _Clause(tokens, text[first : token.offset], path, line)
+                    yield _FactTokens(tokens, text[first : token.offset], path, line)
                     line += text.count("\n", first, token.offset)
                     begin, tokens = token.offset + 1, []
                 elif token.kind != "end":
@@ -92,7 +92,7 @@ def _clauses(path: Path) -> Iterator[_Clause]:
         raise DataError(f"expected '.' at the end of {rest!r}, got the end of the file", path, line)
 
 
-def _fact(clause: _Clause) -> Row:
+def _fact(clause: _FactTokens) -> Row:
     tokens = clause.tokens
     marks = [token.text for token in tokens[1::2] if token.kind == "mark"]
     if len(tokens) != 2 * len(marks) or marks not in (["(", ")"], ["(", ",", ")"]):
@@ -113,7 +113,7 @@ def _fact(clause: _Clause) -> Row:
     return subject, predicate, rest[0] if rest else None, 1.0
 
 
-def _example(clause: _Clause) -> tuple[str, Row]:
+def _example(clause: _FactTokens) -> tuple[str, Row]:
     match clause.tokens:
         case [Token("name", "pos" | "neg" as kind), Token("mark", "("), _, _, *_, Token("mark", ")")]:
             return kind, _fact(clause._replace(tokens=clause.tokens[2:-1]))

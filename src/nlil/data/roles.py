@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .builder import Batch, encoded
-from .columns import Layout
+from .columns import ColumnLayout
 
 SPLIT_OF = {
     **dict.fromkeys(("train", "training", ""), "train"),
@@ -48,7 +48,7 @@ def row_labels(roles: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def with_doubt(batches: Iterable[Batch], layout: Layout, table: str) -> Iterator[Batch]:
+def with_doubt(batches: Iterable[Batch], layout: ColumnLayout, table: str) -> Iterator[Batch]:
     """Yield the `batches`, the first with a note if its predicates look like another column of the `layout`.
 
     The note begins with the name of the `table`.
@@ -58,7 +58,7 @@ def with_doubt(batches: Iterable[Batch], layout: Layout, table: str) -> Iterator
         yield replace(batch, notes=(*batch.notes, f"{table}: {doubt}")) if doubt else batch
 
 
-def doubt_about(batch: Batch, layout: Layout) -> str:
+def doubt_about(batch: Batch, layout: ColumnLayout) -> str:
     """Return a sentence if the predicates of a batch with this `layout` look like another column; else nothing.
 
     They do if there is more than one for every ten facts, or if most of them are also entities. The column with the

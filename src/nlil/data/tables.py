@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from ..errors import DataError, require
 from .builder import Batch, Collected, FactCollector, Row, code_of_empty, encoded
-from .columns import ADVICE, POSITIONAL, Given, Layout, find_layout, parse_columns
-from .delimited import Rows, read_rows
+from .columns import ADVICE, POSITIONAL, ColumnLayout, GivenColumns, find_layout, parse_columns
+from .delimited import TableRows, read_rows
 from .facts import Facts, Splits
 from .files import UTF8, ending, readable, stem
 from .kb import KnowledgeBase
@@ -27,7 +27,7 @@ from .roles import EXPECTED_SPLIT, SPLIT_NAMES, by_split, doubt_about, row_label
 EXPECTED_COLUMNS = "the columns (entity, predicate) or (subject, predicate, object) with an optional weight"
 
 
-def read_parquet(path: Path, columns: Given | None = None, encoding: str = UTF8) -> Iterator[Batch]:
+def read_parquet(path: Path, columns: GivenColumns | None = None, encoding: str = UTF8) -> Iterator[Batch]:
     """Yield the rows of the .parquet file at `path`, row group by row group.
 
     `columns` maps roles to columns, as given by the user; the text of a Parquet file is always UTF-8, whatever the
@@ -59,7 +59,7 @@ def read_parquet(path: Path, columns: Given | None = None, encoding: str = UTF8)
 
 def read_table(
     path: Path,
-    table_of: Callable[[Rows, list[str]], pa.Table],
+    table_of: Callable[[TableRows, list[str]], pa.Table],
     columns: Sequence[str] | None = None,
     encoding: str = UTF8,
 ) -> pa.Table:
@@ -146,7 +146,7 @@ def _refuse_unnamed(names: pa.DictionaryArray, expected: str, start: int = 0) ->
         raise DataError(f"row {start + pc.index(empty, True).as_py() + 1}: expected {expected}, got none")
 
 
-def table_layout(names: Sequence[str], columns: Given, table: str = "") -> Layout:
+def table_layout(names: Sequence[str], columns: GivenColumns, table: str = "") -> ColumnLayout:
     """Return which of the column `names` has which role; `table` is the name of the table, if it has one.
 
     `columns` are those given by the user. Raises DataError if the roles are ambiguous.
@@ -159,12 +159,12 @@ def table_layout(names: Sequence[str], columns: Given, table: str = "") -> Layou
         return layout
     if not 2 <= len(names) <= 4:
         raise DataError(f"expected {EXPECTED_COLUMNS}, got {list(names)}; {ADVICE}")
-    return Layout({role: i for role, i in POSITIONAL.place.items() if i < len(names)}, len(names))
+    return ColumnLayout({role: i for role, i in POSITIONAL.place.items() if i < len(names)}, len(names))
 
 
 def table_facts(
     columns: Mapping[str, Any],
-    layout: Layout,
+    layout: ColumnLayout,
     start: int = 0,
     notes: tuple[str, ...] = (),
     refuse_missing: bool = False,

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from ..errors import DataError
 from ..logic.predicate import Predicate
 from .arrays import Doubles, Ids, Longs, Mask, offsets, run_starts
-from .delimited import SEPARATOR_NAMES, Rows, parse_numbers
+from .delimited import SEPARATOR_NAMES, TableRows, parse_numbers
 from .kb import KnowledgeBase
 from .tables import arrow_table, read_table, table_names
 from .vocabulary import Vocabulary
@@ -194,7 +194,7 @@ def _refuse_unknown(what: str, names: pa.Array, ids: Ids, kb: KnowledgeBase) -> 
 # tables -----------------------------------------------------------------------------------------------
 
 
-def _score_rows(rows: Rows, header: list[str]) -> pa.Table:
+def _score_rows(rows: TableRows, header: list[str]) -> pa.Table:
     entity, of_class, text = map(rows.column, range(3))
     score, is_number = parse_numbers(text)
     expected = f"{EXPECTED} with {SEPARATOR_NAMES[rows.separator]}s between"

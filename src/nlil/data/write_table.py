@@ -21,7 +21,7 @@ from .builder import batched
 from .files import ending, replacing
 
 FORMATS = (".tsv", ".csv", ".jsonl", ".parquet")
-Columns = Mapping[str, type]
+ColumnTypes = Mapping[str, type]
 """The type of each column: str, float, int or bool."""
 Put = Callable[[Iterable[Sequence[Any]]], None]
 """Writes rows."""
@@ -36,7 +36,7 @@ def check_table_name(path: Path) -> None:
 
 
 @contextmanager
-def table_writer(path: Path, columns: Columns) -> Iterator[Put]:
+def table_writer(path: Path, columns: ColumnTypes) -> Iterator[Put]:
     """Yield a function that writes rows to `path`; the file appears when the block ends without an error.
 
     Args:

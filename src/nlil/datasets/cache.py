@@ -83,7 +83,7 @@ class SourceFile:
 
 
 @dataclass(frozen=True)
-class Entry:
+class CacheEntry:
     """The cached data of one `source` in a `folder`; `how` are the user's options for reading it."""
 
     folder: Path
@@ -171,7 +171,7 @@ def cached(source: str, name: str, files: Sequence[Path], read: Callable[[], Dat
     folder = facts_folder()
     if folder is None:
         return read()
-    entry = Entry(folder, source, how)
+    entry = CacheEntry(folder, source, how)
     dataset = entry.open(name, files)
     if dataset is not None:
         return dataset
@@ -261,12 +261,12 @@ def clear_cached(name: str | None = None) -> tuple[Cached, ...]:
     return tuple(found for _, found in entries)
 
 
-def _entries() -> Iterator[tuple[Entry, Cached]]:
+def _entries() -> Iterator[tuple[CacheEntry, Cached]]:
     folder = facts_folder()
     for record in sorted(folder.glob("*.json")) if folder is not None else ():
         try:
             content = json.loads(record.read_bytes())
-            entry = Entry(record.parent, content["source"], content.get("how", ""))
+            entry = CacheEntry(record.parent, content["source"], content.get("how", ""))
             arrays = entry.arrays.stat()
             files = [SourceFile(**file) for file in content["files"]]
             name, size = Path(entry.source).name, arrays.st_size + record.stat().st_size
@@ -286,7 +286,7 @@ def _tidy(folder: Path) -> None:
                 path.unlink()
 
 
-def _state(entry: Entry, files: Sequence[SourceFile]) -> str:
+def _state(entry: CacheEntry, files: Sequence[SourceFile]) -> str:
     place = Path(entry.source.removesuffix(":original"))
     if not place.exists():
         return "gone"

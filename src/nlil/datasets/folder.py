@@ -23,7 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..data.builder import Batch, Collected, FactCollector
-from ..data.columns import Given, parse_columns
+from ..data.columns import GivenColumns, parse_columns
 from ..data.dataset import DataOptions, Dataset, make_dataset
 from ..data.delimited import names_columns, read_delimited, read_labels
 from ..data.facts import Splits
@@ -40,7 +40,7 @@ from ..scene.readers import FILE_MARK, common_files, files_beside, original_file
 from .cache import cached
 from .load import ORIGINAL
 
-TABLES: Mapping[str, Callable[[Path, Given, str], Iterator[Batch]]] = {
+TABLES: Mapping[str, Callable[[Path, GivenColumns, str], Iterator[Batch]]] = {
     ".tsv": read_delimited,
     ".csv": read_delimited,
     ".txt": read_delimited,
@@ -213,7 +213,7 @@ def _plain_dataset(
     return _finish(collector.finish(), name, source, folder, notes=notes, encoding=options.encoding)
 
 
-def _batches(file: Path, columns: Given, encoding: str) -> Iterator[Batch]:
+def _batches(file: Path, columns: GivenColumns, encoding: str) -> Iterator[Batch]:
     kind = ending(file)
     return TABLES[kind](file, columns, encoding) if kind in TABLES else READERS[kind](file)
 

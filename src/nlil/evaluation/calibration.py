@@ -81,14 +81,14 @@ def _covariance(x: Doubles, parameters: Doubles, wanted: Doubles, fact: Longs) -
     return np.asarray(inverse @ (slopes.T @ slopes) @ inverse, np.float64)
 
 
-def cross_fitted(candidates: Candidates, calibration: Calibration, seed: int = 0) -> Doubles:
+def cross_fitted(candidates: Candidates, calibration: Calibration) -> Doubles:
     """Return probabilities from maps that were not fitted on the candidates they are applied to.
 
-    `calibration` was fitted on all `candidates`. Their facts are split at random by `seed`; each half is predicted with
-    maps fitted on the other. No fact is in both halves.
+    `calibration` was fitted on all `candidates`. Their facts are split at random; each half is predicted with maps
+    fitted on the other. No fact is in both halves.
     """
     _, number = np.unique(candidates.fact, return_inverse=True)
-    half = np.random.default_rng(seed).permutation(int(number.max(initial=-1)) + 1)[number] % 2 == 0
+    half = np.random.default_rng(0).permutation(int(number.max(initial=-1)) + 1)[number] % 2 == 0
     result = candidates.score.copy()
     for arity in calibration.maps:
         same_arity = candidates.arity == arity
@@ -114,12 +114,12 @@ class Reliability:
     true: Doubles
 
 
-def reliability(probability: Doubles, is_true: Mask, bins: int = BINS) -> Reliability:
-    """Group candidates into `bins` by their probability."""
-    bin_of = np.minimum((probability * bins).astype(np.int64), bins - 1)
-    count = np.bincount(bin_of, minlength=bins)
+def reliability(probability: Doubles, is_true: Mask) -> Reliability:
+    """Group candidates into BINS by their probability."""
+    bin_of = np.minimum((probability * BINS).astype(np.int64), BINS - 1)
+    count = np.bincount(bin_of, minlength=BINS)
     there = count > 0
-    sums = [np.bincount(bin_of, values, minlength=bins)[there] for values in (probability, is_true.astype(np.float64))]
+    sums = [np.bincount(bin_of, values, minlength=BINS)[there] for values in (probability, is_true.astype(np.float64))]
     return Reliability(count[there], sums[0] / count[there], sums[1] / count[there])
 
 

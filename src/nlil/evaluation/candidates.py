@@ -34,7 +34,7 @@ from .ranking import Ranker
 CANDIDATES = 20
 MOST_QUERIES = 2_000
 
-Scored = tuple[Longs, Mask, Facts]
+JudgedCandidates = tuple[Longs, Mask, Facts]
 """Evidence and truth of candidates, and their facts."""
 
 
@@ -135,7 +135,7 @@ class _Sampler:
         most = -(-affordable(MOST_QUERIES, self.kb.num_entities) // self.parts)
         return np.arange(count) if count <= most else np.sort(self.random.choice(count, most, replace=False))
 
-    def binary(self) -> Iterator[Scored]:
+    def binary(self) -> Iterator[JudgedCandidates]:
         facts = self.facts[~self.facts.is_unary]
         if not len(facts):
             return
@@ -160,7 +160,7 @@ class _Sampler:
         ]
         yield from self._answers(groups)
 
-    def _answers(self, groups: list[TargetQueries]) -> Iterator[Scored]:
+    def _answers(self, groups: list[TargetQueries]) -> Iterator[JudgedCandidates]:
         graph_of = self.kb.graph_of
         true, known = (
             [answers_among(facts, group.target, group.direction, group.query) for group in groups]
@@ -171,7 +171,7 @@ class _Sampler:
             pointer, answer = of[g]
             return answer[pointer[i] : pointer[i + 1]]
 
-        def best(g: int, i: int, total: Longs) -> Scored:
+        def best(g: int, i: int, total: Longs) -> JudgedCandidates:
             target, direction, query, _ = groups[g]
             a = int(query[i])
             total[answers(known, g, i)] = 0
@@ -188,7 +188,7 @@ class _Sampler:
             self.num_answers += sum(len(np.setdiff1d(*pair)) for pair in both)
             yield from found
 
-    def classes(self) -> Iterator[Scored]:
+    def classes(self) -> Iterator[JudgedCandidates]:
         facts = self.facts[np.isin(self.facts.predicate, list(self.kb.classes))]
         if not len(facts):
             return
@@ -218,7 +218,7 @@ class _Sampler:
         held[np.searchsorted(objects, own.subject), order[np.searchsorted(classes[order], own.predicate)]] = True
         return held
 
-    def members(self) -> Iterator[Scored]:
+    def members(self) -> Iterator[JudgedCandidates]:
         facts = self.facts[self.facts.is_unary & ~np.isin(self.facts.predicate, list(self.kb.classes))]
         for p in np.unique(facts.predicate):
             open_ = self.kb.domain.copy()

@@ -33,7 +33,7 @@ from ..logic.rule import ScoredRule
 from ..logic.text import fact_text
 from ..progress import Progress, silent
 from .fact_scores import member_evidence, strongest_rules
-from .queries import Answers, TargetQueries
+from .queries import AnswerIndex, TargetQueries
 from .ranking import Ranker
 
 ROOM = 1 << 20
@@ -231,7 +231,7 @@ class _Search:
         """Return the best new facts of these queries; with `ends`, only those of subjects that are not known yet."""
         kb = self.ranker.kb
         best = _Best(self.top, no_rule(self.ranker.rules.aggregation))
-        answers = [Answers.of(self.known, q.target, q.direction, kb.num_entities) for q in queries]
+        answers = [AnswerIndex.of(self.known, q.target, q.direction, kb.num_entities) for q in queries]
 
         def add(g: int, i: int, total: Longs) -> None:
             target, direction, query, _ = queries[g]

@@ -35,7 +35,7 @@ BLOCK = 32
 
 
 @dataclass(frozen=True, eq=False)
-class Queries:
+class QueryGroup:
     """The queries of one target in one `direction`: `rows` of facts, the known entity of each `query`, its `answer`.
 
     `plan` has the rules of the target, except those with constants (see `Ranker.few`).
@@ -93,7 +93,7 @@ class DeviceRanker:
     def _offsets(self, sorted_keys: Tensor, num_keys: int) -> Tensor:
         return torch.searchsorted(sorted_keys, torch.arange(num_keys + 1, device=self.device))
 
-    def rank(self, groups: list[Queries], known: Facts, memory: int) -> np.ndarray:
+    def rank(self, groups: list[QueryGroup], known: Facts, memory: int) -> np.ndarray:
         """Return columns (fact row, direction, above, tied) for the queries of all `groups`."""
         if not groups:
             return np.zeros((4, 0), np.int64)
@@ -119,7 +119,7 @@ class DeviceRanker:
         above, tied = np.concatenate(found, axis=1)
         return np.stack((rows, np.array([g.direction for g in groups])[group], above, tied))
 
-    def totals(self, groups: list[Queries], memory: int) -> Iterator[tuple[Longs, Longs, np.ndarray]]:
+    def totals(self, groups: list[QueryGroup], memory: int) -> Iterator[tuple[Longs, Longs, np.ndarray]]:
         """Yield (group, position in it, evidence of every entity) for all queries of `groups`.
 
         Each batch has as many queries as fit into `memory`.
@@ -207,7 +207,7 @@ class KnownAnswers:
 class _Rules:
     """The plans of all groups on the device, one after the other."""
 
-    def __init__(self, ranker: DeviceRanker, groups: list[Queries]) -> None:
+    def __init__(self, ranker: DeviceRanker, groups: list[QueryGroup]) -> None:
         self.ranker, self.groups = ranker, groups
         plans = [g.plan for g in groups]
         self._kinds(plans[0])

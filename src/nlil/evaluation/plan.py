@@ -127,7 +127,7 @@ class Shapes(NamedTuple):
         )
 
 
-class Parts(NamedTuple):
+class RowsByShape(NamedTuple):
     """Rows of a RuleSet (one binary target) by the compiled loop that evaluates them.
 
     The body of `chain` rules leads from X to Y, of `anchored` rules to an entity, of `half` rules to any entity, of
@@ -141,7 +141,7 @@ class Parts(NamedTuple):
     rest: Longs
 
     @classmethod
-    def of(cls, rules: RuleSet, shapes: Shapes) -> Parts:
+    def of(cls, rules: RuleSet, shapes: Shapes) -> RowsByShape:
         """Sort the rows of `rules` by the `shapes` of their bodies.
 
         A prior or a single step counts only where the head has a constant.
@@ -209,14 +209,14 @@ class TargetRules:
     """
 
     rules: RuleSet
-    parts: Parts
+    parts: RowsByShape
     power: Longs
     item: Longs
     length: np.ndarray
     line: Ids
 
     @classmethod
-    def of(cls, rules: RuleSet, shapes: Shapes, parts: Parts) -> TargetRules:
+    def of(cls, rules: RuleSet, shapes: Shapes, parts: RowsByShape) -> TargetRules:
         """Return the `rules` of one target, whose bodies have these `shapes` and belong to these `parts`."""
         item, length = (column[rules.body] if len(rules) else column[:0] for column in (shapes.item, shapes.length))
         return cls(rules, parts, evidence(rules.weights), item, length, rules.line)
@@ -275,7 +275,7 @@ def plan(own: TargetRules, graph: Graph, direction: int, frequency: Longs | None
     )  # fmt: skip
 
 
-def _back_rules(own: TargetRules, parts: Parts, num_items: int, known: int) -> tuple[Longs, Longs]:
+def _back_rules(own: TargetRules, parts: RowsByShape, num_items: int, known: int) -> tuple[Longs, Longs]:
     """Return the rows whose constant is the known entity, and the body of each."""
     rules = own.rules
     anchored = parts.anchored[(rules.fixed[parts.anchored] == known) & (own.item[parts.anchored] >= 0)]
@@ -333,7 +333,7 @@ def kinds(own: TargetRules, direction: int) -> Longs:
     return kind
 
 
-def _that_count(own: TargetRules, direction: int) -> Parts:
+def _that_count(own: TargetRules, direction: int) -> RowsByShape:
     """Return the parts without the kinds whose weight is 0: walking them would change nothing."""
     parts, aggregation = own.parts, own.rules.aggregation
     if not aggregation.weighing:

@@ -99,7 +99,7 @@ def evaluate(
     )
 
 
-Part = tuple[dict[str, float], dict[str, dict[str, float]], int]
+SplitFigures = tuple[dict[str, float], dict[str, dict[str, float]], int]
 
 
 def _parts(
@@ -112,7 +112,7 @@ def _parts(
     memory: int,
     device: str,
     progress: Progress,
-) -> Iterator[Part]:
+) -> Iterator[SplitFigures]:
     """Yield the figures of binary targets, of classes, and of other unary targets that have facts."""
     binary = facts[~facts.is_unary]
     if len(binary):
@@ -130,7 +130,7 @@ def unary_figures(
     threads: int = 0,
     memory: int = 2**30,
     progress: Progress = silent,
-) -> Iterator[Part]:
+) -> Iterator[SplitFigures]:
     """Yield the figures of classes, and of other unary targets, that have facts.
 
     Args:
@@ -157,7 +157,7 @@ def unary_figures(
     yield member_figures(lambda target, entities: evidence_of(np.array([target]), entities)[:, 0], kb, facts, known)
 
 
-def binary_figures(ranks: Ranks, facts: Facts, kb: KnowledgeBase) -> Part:
+def binary_figures(ranks: Ranks, facts: Facts, kb: KnowledgeBase) -> SplitFigures:
     """Return the figures of the `ranks` of binary `facts`, from any scorer."""
     predicate = facts.predicate[ranks.fact]
     by_predicate = {}
@@ -167,7 +167,7 @@ def binary_figures(ranks: Ranks, facts: Facts, kb: KnowledgeBase) -> Part:
     return rank_figures(ranks), by_predicate, len(ranks.fact)
 
 
-def class_figures(rank: Doubles, facts: Facts, kb: KnowledgeBase) -> Part:
+def class_figures(rank: Doubles, facts: Facts, kb: KnowledgeBase) -> SplitFigures:
     """Return the figures of class `facts` from the realistic `rank` of each, from any scorer."""
     by_predicate = {}
     for p in np.unique(facts.predicate):
@@ -185,7 +185,9 @@ def has_relation(kb: KnowledgeBase) -> Mask:
     return related
 
 
-def member_figures(evidence_of: Callable[[int, Ids], Longs], kb: KnowledgeBase, facts: Facts, known: Facts) -> Part:
+def member_figures(
+    evidence_of: Callable[[int, Ids], Longs], kb: KnowledgeBase, facts: Facts, known: Facts
+) -> SplitFigures:
     """Return precision, recall and F1 of decisions about all entities whose truth is not known from another split.
 
     An entity is predicted to have the predicate if its score reaches the threshold with the largest F1 on the facts of

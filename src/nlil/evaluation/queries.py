@@ -15,7 +15,7 @@ from ..progress import Progress
 from .places import QueryBlock
 from .plan import Plan
 
-Group = tuple[int, int, Longs]
+TargetGroup = tuple[int, int, Longs]
 """A target, a direction, and rows of facts."""
 
 
@@ -36,14 +36,14 @@ class TargetQueries(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class AnswerIndex:
     """The known answers of one target in one direction: answer[pointer[e] : pointer[e + 1]] for the query at e."""
 
     pointer: Longs
     answer: Ids
 
     @classmethod
-    def of(cls, facts: Facts, target: int, direction: int, num_entities: int) -> Answers:
+    def of(cls, facts: Facts, target: int, direction: int, num_entities: int) -> AnswerIndex:
         """Collect the answers of `target` and `direction` in `facts`, by known entity; ids are below `num_entities`."""
         found = facts.of(target)
         ends = (found.subject, found.object)
@@ -130,7 +130,7 @@ class QueryBatch:
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class RankingTask:
     """Queries `low` .. `high` - 1 of a `batch`.
 
     `extra` has rows (candidate, evidence) for each query, from rules without a loop (`programs`).

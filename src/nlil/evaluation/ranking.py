@@ -25,9 +25,21 @@ from ..kernel.ruleset import RuleSet
 from ..kernel.walk import NO_LIMIT, expected_steps
 from ..progress import Progress, Stop, Stopped, silent
 from .places import places
-from .plan import ITEM, MOST_WALKED, STEP, Parts, Plan, Shapes, TargetRules, back_prior_of, excluded_codes, kinds, plan
+from .plan import (
+    ITEM,
+    MOST_WALKED,
+    STEP,
+    Plan,
+    RowsByShape,
+    Shapes,
+    TargetRules,
+    back_prior_of,
+    excluded_codes,
+    kinds,
+    plan,
+)
 from .programs import program_evidence
-from .queries import Answers, Group, QueryBatch, TargetQueries, Task, flat, queries_done
+from .queries import AnswerIndex, QueryBatch, RankingTask, TargetGroup, TargetQueries, flat, queries_done
 from .scoring import collect, drop_priors, load_priors, sum_touched, write_totals
 from .settling import SHORT
 
@@ -143,10 +155,10 @@ class Ranker:
 
     def _target_rules(self, target: int) -> TargetRules:
         mine = self.rules_of(target)
-        parts = Parts.of(mine, self._shapes)
+        parts = RowsByShape.of(mine, self._shapes)
         if self._crosses:  # the loops do not check which graph a node belongs to
             none, rest = parts.prior[:0], np.setdiff1d(np.arange(len(mine)), parts.prior)
-            parts = Parts(none, none, none, parts.prior, rest)
+            parts = RowsByShape(none, none, none, parts.prior, rest)
         return TargetRules.of(mine, self._shapes, parts)
 
     def _plan(self, mine: TargetRules, target: int, direction: int) -> tuple[Plan, RuleSet]:
@@ -211,12 +223,13 @@ class Ranker:
         """Add the results of the groups that a GPU supports to `results`; return the numbers of the other groups."""
         if not self._uses_device(np.repeat([q.target for q in queries], [len(q.query) for q in queries])):
             return list(range(len(queries)))
-        from .device_ranking import DeviceRanker, Queries
+        from .device_ranking import DeviceRanker, QueryGroup
 
         plans, rest = self._for_device([q[:2] for q in queries], [bool((q.hidden < 0).all()) for q in queries])
         asked, none = [queries[g] for g in plans], np.zeros(0, np.int64)
         layouts = [
-            Queries(plan, none, q.query.astype(np.int64), none, q.direction) for plan, q in zip(plans.values(), asked)
+            QueryGroup(plan, none, q.query.astype(np.int64), none, q.direction)
+            for plan, q in zip(plans.values(), asked)
         ]
         numbers = list(plans)
         for group, place, totals in DeviceRanker(self, resolve_device(self.device)).totals(layouts, self.memory):
@@ -295,16 +308,18 @@ class Ranker:
         on_cpu = int(np.count_nonzero(walked[queried] > MOST_WALKED))
         return 2 * on_cpu <= len(queried) and resolve_device(self.device) == "cuda"
 
-    def _on_device(self, groups: list[Group], facts: Facts, known: Facts, own: Mask) -> tuple[np.ndarray, list[Group]]:
+    def _on_device(
+        self, groups: list[TargetGroup], facts: Facts, known: Facts, own: Mask
+    ) -> tuple[np.ndarray, list[TargetGroup]]:
         """Return the ranks of the groups that the GPU supports, and the groups left for the CPU."""
-        from .device_ranking import DeviceRanker, Queries
+        from .device_ranking import DeviceRanker, QueryGroup
 
         plans, rest = self._for_device([group[:2] for group in groups], [not own[rows].any() for *_, rows in groups])
         queries = []
         for number, layout in plans.items():
             _, direction, rows = groups[number]
             ends = (facts.subject[rows].astype(np.int64), facts.object[rows].astype(np.int64))
-            queries.append(Queries(layout, rows, ends[direction], ends[1 - direction], direction))
+            queries.append(QueryGroup(layout, rows, ends[direction], ends[1 - direction], direction))
         ranked = DeviceRanker(self, resolve_device(self.device)).rank(queries, known, self.memory)
         return ranked, [groups[number] for number in rest]
 
@@ -324,7 +339,7 @@ class Ranker:
         }
         return plans, [number for number in range(len(groups)) if number not in plans]
 
-    def groups(self, facts: Facts) -> Iterator[Group]:
+    def groups(self, facts: Facts) -> Iterator[TargetGroup]:
         """Yield (target, direction, rows of the facts of this target), ordered by target."""
         binary = np.flatnonzero(~facts.is_unary)
         for target in np.unique(facts.predicate[binary]):
@@ -357,7 +372,7 @@ class Ranker:
             yield [item for item in planned if not len(item[2])]
             yield from ([item] for item in planned if len(item[2]))
 
-    def batches(self, groups: list[Group], facts: Facts, known: Facts, own: Mask) -> Iterator[list[QueryBatch]]:
+    def batches(self, groups: list[TargetGroup], facts: Facts, known: Facts, own: Mask) -> Iterator[list[QueryBatch]]:
         """Yield the queries of all groups as lists of batches; `own` marks facts to hide from their own query."""
 
         def batch(_: ScoreSpace, planned: Planned) -> QueryBatch:
@@ -367,14 +382,14 @@ class Ranker:
         for some in self._planned([(target, direction) for target, direction, _ in groups]):
             yield self.pool.map_here(batch, some)
 
-    def tasks(self, batch: QueryBatch) -> Iterator[Task]:
+    def tasks(self, batch: QueryBatch) -> Iterator[RankingTask]:
         """Yield the queries of `batch` as tasks of up to BLOCK queries."""
         extra = program_evidence(batch.rest, self.kb, batch.plan.code, batch.query, batch.hidden, self.memory)
         for low in range(0, len(batch.query), BLOCK):
             high = min(low + BLOCK, len(batch.query))
-            yield Task(batch, low, high, [next(extra) for _ in range(low, high)])
+            yield RankingTask(batch, low, high, [next(extra) for _ in range(low, high)])
 
-    def _block(self, space: ScoreSpace, task: Task) -> np.ndarray:
+    def _block(self, space: ScoreSpace, task: RankingTask) -> np.ndarray:
         plan, top, strongest_only = task.batch.plan, self.top, self.strongest_only
         return places(self.graph, plan, task.block, top, strongest_only, space)
 
@@ -400,4 +415,4 @@ def score_block(
     drop_priors(plan, space)
 
 
-__all__ = ["Answers", "Group", "Ranker"]
+__all__ = ["AnswerIndex", "Ranker", "TargetGroup"]

@@ -1,46 +1,129 @@
-"""The rivals of each known answer: the other candidates for its place, the strongest one, and the evidence for both."""
+"""The rivals of facts: the other candidates for a place of a fact, the strongest one, and the evidence for both.
+
+Each fact is hidden from itself, and ties go to the smallest id. A binary fact has rivals for its object and for its
+subject.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from ..data.arrays import Doubles, Longs
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..kernel.aggregation import class_ranks, count_tied, realistic_rank, tie_bounds
+from ..kernel.aggregation import class_ranks, count_tied, ranks_among, realistic_rank, tie_bounds
+from ..kernel.ruleset import RuleSet
 from ..progress import Progress, silent
 from .members import MemberScorer, class_chances
-from .queries import Answers, TargetQueries
+from .queries import AnswerIndex, TargetQueries
 from .ranking import Ranker
 
 NO_RIVAL = -1
 
 
-@dataclass(frozen=True, eq=False)
-class Rivals:
+class Rivals(NamedTuple):
     """Row i belongs to fact i: its own evidence, its best rival (or NO_RIVAL), and the rival's evidence.
 
-    `rank` is the realistic rank of the fact among itself and all its rivals.
-
-    All with fact i hidden; ties go to the smallest id. For classes whose weights were fitted jointly, `lead` is how
-    much more probable the rival is; otherwise it is empty.
+    `rank` is the realistic rank of the fact among itself and all its rivals. For classes whose weights were fitted
+    jointly, `lead` is how much more probable the rival is; otherwise it is not a number.
     """
 
     own: Longs
     rival: Longs
     evidence: Longs
     rank: Doubles
-    lead: Doubles = field(default_factory=lambda: np.zeros(0))
+    lead: Doubles
 
 
-def rival_answers(ranker: Ranker, target: int, direction: int, facts: Facts, known: Facts) -> Rivals:
+class FactRivals(NamedTuple):
+    """`facts` of one arity, and their rivals in arrays of (2, facts).
+
+    Row 0 asks who else could be the object, row 1 who else could be the subject; a unary fact has two equal rows.
+    `own`, `rival`, `evidence`, `rank` and `lead` are as in Rivals.
+    """
+
+    facts: Facts
+    own: Longs
+    rival: Longs
+    evidence: Longs
+    rank: Doubles
+    lead: Doubles
+
+    @classmethod
+    def of(cls, facts: Facts, rivals: tuple[Rivals, Rivals]) -> FactRivals:
+        """Join the `rivals` of both places of `facts`."""
+        columns: list[np.ndarray] = [np.stack(column) for column in zip(*rivals)]
+        return cls(facts, *columns)
+
+    @classmethod
+    def join(cls, parts: list[FactRivals]) -> FactRivals:
+        """Concatenate `parts`, of which there is at least one."""
+        facts, *columns = zip(*parts)
+        return cls(Facts.join(facts), *(np.concatenate(column, axis=1) for column in columns))
+
+
+def fact_rivals(
+    rules: RuleSet, kb: KnowledgeBase, facts: Facts, threads: int = 0, memory: int = 2**30, progress: Progress = silent
+) -> dict[int, FactRivals]:
+    """Return arity -> how `facts` stand; an arity without facts is left out.
+
+    Args:
+        rules: The rules, bound to `kb`.
+        kb: The facts that the rules are evaluated on.
+        facts: Facts of `kb`, of predicates that have rules. Unary ones other than classes are left out where many
+            graphs are joined.
+        threads: Threads for scoring; 0: all cores.
+        memory: Bytes that one evaluation may take.
+        progress: Told how many facts are done.
+    """
+    unary = facts[facts.is_unary]
+    binary = facts[~facts.is_unary]
+    parts = {
+        1: list(_unary(rules, kb, unary, threads, memory, progress)),
+        2: list(_binary(Ranker(rules, kb, threads, memory), binary, progress)) if len(binary) else [],
+    }
+    return {arity: FactRivals.join(some) for arity, some in parts.items() if some}
+
+
+def _unary(
+    rules: RuleSet, kb: KnowledgeBase, facts: Facts, threads: int, memory: int, progress: Progress
+) -> Iterator[FactRivals]:
+    is_class = np.isin(facts.predicate, np.array(sorted(kb.classes), np.int32))
+    if is_class.any():
+        classes = np.array(sorted(kb.classes.intersection(np.unique(rules.head).tolist())), np.int32)
+        mine = facts[is_class]
+        found = _rival_classes(MemberScorer(rules, kb, classes, threads, memory), kb, mine, memory, progress)
+        yield FactRivals.of(mine, (found, found))
+    if kb.graph_of is not None:
+        return
+    for target in np.unique(facts.predicate[~is_class]).tolist():
+        mine = facts.of(target)
+        found = _rival_members(MemberScorer(rules, kb, np.array([target], np.int32), threads, memory), kb, target, mine)
+        yield FactRivals.of(mine, (found, found))
+
+
+def _binary(ranker: Ranker, facts: Facts, progress: Progress) -> Iterator[FactRivals]:
+    done = 0
+    for target in np.unique(facts.predicate).tolist():
+        mine = facts.of(target)
+        first, second = (_rival_answers(ranker, target, side, mine, ranker.kb.facts) for side in (0, 1))
+        done += len(mine)
+        progress("check", done, len(facts))
+        yield FactRivals.of(mine, (first, second))
+
+
+# one place ----------------------------------------------------------------------------------------------
+
+
+def _rival_answers(ranker: Ranker, target: int, direction: int, facts: Facts, known: Facts) -> Rivals:
     """Find rivals for `facts` of one binary target: for the object (direction 0) or the subject (1).
 
     `ranker` scores them; known answers are not rivals.
     """
-    answers = Answers.of(known, target, direction, ranker.kb.num_entities)
+    answers = AnswerIndex.of(known, target, direction, ranker.kb.num_entities)
     ends = (facts.subject, facts.object)
     query, answer = ends[direction], ends[1 - direction]
     graph_of = ranker.kb.graph_of
@@ -56,7 +139,7 @@ def rival_answers(ranker: Ranker, target: int, direction: int, facts: Facts, kno
     return _rivals(found)
 
 
-def rival_members(scorer: MemberScorer, kb: KnowledgeBase, target: int, facts: Facts) -> Rivals:
+def _rival_members(scorer: MemberScorer, kb: KnowledgeBase, target: int, facts: Facts) -> Rivals:
     """Find rivals for `facts` of one unary target that is no class: the entities of `kb` that it does not hold of.
 
     `scorer` is for this target alone.
@@ -64,12 +147,10 @@ def rival_members(scorer: MemberScorer, kb: KnowledgeBase, target: int, facts: F
     total = scorer.evidence(np.arange(kb.num_entities, dtype=np.int32))[:, 0]
     own = total[facts.subject]
     total[kb.members(target)] = NO_RIVAL
-    rival, rivals = int(total.argmax()), np.sort(total[total >= 0])  # the same ones for all facts
-    low, high = (np.searchsorted(rivals, bound) for bound in tie_bounds(own))
-    rank = realistic_rank(len(rivals) - high, high - low + 1)
+    rival, rank = int(total.argmax()), ranks_among(total[total >= 0], own)  # the same rivals for all facts
     same = np.ones(len(facts), np.int64)
     number, evidence = (rival, int(total[rival])) if total[rival] >= 0 else (NO_RIVAL, 0)
-    return Rivals(own, number * same, evidence * same, np.asarray(rank, np.float64))
+    return Rivals(own, number * same, evidence * same, rank, np.full(len(facts), np.nan))
 
 
 def _best(total: Longs, own: int) -> tuple[int, int, float]:
@@ -82,10 +163,11 @@ def _best(total: Longs, own: int) -> tuple[int, int, float]:
 
 def _rivals(found: list[tuple[int, int, int, float]]) -> Rivals:
     own, rival, evidence = np.array([row[:3] for row in found], np.int64).reshape(-1, 3).T
-    return Rivals(own, rival, evidence, np.array([row[3] for row in found], np.float64))
+    rank = np.array([row[3] for row in found], np.float64)
+    return Rivals(own, rival, evidence, rank, np.full(len(found), np.nan))
 
 
-def rival_classes(
+def _rival_classes(
     scorer: MemberScorer, kb: KnowledgeBase, facts: Facts, memory: int, progress: Progress = silent
 ) -> Rivals:
     """Find for class `facts`, whose predicates are targets of `scorer`, the best class that the object lacks."""
@@ -100,7 +182,7 @@ def rival_classes(
         total = scorer.evidence(some.subject)
         rows = np.arange(len(some))
         own = total[rows, position[some.predicate]]
-        chances = class_chances(total, unit) if unit else np.zeros(total.shape)
+        chances = class_chances(total, unit) if unit else np.full(total.shape, np.nan)
         # Drop the known classes of each object; rows of `total` with the same object are found by sorting.
         order = np.argsort(some.subject, kind="stable")
         low, high = (np.searchsorted(some.subject[order], held.subject, side) for side in ("left", "right"))
@@ -114,8 +196,7 @@ def rival_classes(
         ranks.append(class_ranks(against, position[some.predicate]))
         rival = np.where(power >= 0, scorer.targets[best], NO_RIVAL)
         parts.append(np.stack((own, rival, np.maximum(power, 0))))
-        if unit:
-            leads.append(chances[rows, best] - chances[rows, position[some.predicate]])
+        leads.append(chances[rows, best] - chances[rows, position[some.predicate]])
         progress("classes", min(begin + block, len(facts)), len(facts))
     own, rival, power = np.concatenate(parts, axis=1)
     return Rivals(own, rival, power, np.concatenate(ranks), np.concatenate(leads))

@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..data.arrays import Doubles, Ids, Longs, Mask
+from ..data.arrays import Doubles, Ids, Mask
 from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
 from ..kernel.aggregation import score
 from ..kernel.ruleset import RuleSet
-from .members import MemberScorer
-from .queries import TargetQueries
+from .fact_scores import fact_evidence
 from .ranking import Ranker
 
 
@@ -32,17 +31,17 @@ class Classified:
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
+class LabelledFacts:
     """Facts and given negatives of one split: the `predicate` of each, its `score`, and whether it `is_true`."""
 
     predicate: Ids
     score: Doubles
     is_true: Mask
 
-    def of(self, predicate: int) -> Labelled:
+    def of(self, predicate: int) -> LabelledFacts:
         """Return the rows of one predicate."""
         rows = self.predicate == predicate
-        return Labelled(self.predicate[rows], self.score[rows], self.is_true[rows])
+        return LabelledFacts(self.predicate[rows], self.score[rows], self.is_true[rows])
 
 
 def classify_triples(
@@ -88,7 +87,7 @@ def classify_triples(
 
 def labelled(
     rules: RuleSet, kb: KnowledgeBase, splits: Splits, split: str, targets: list[int], threads: int, memory: int
-) -> Labelled | None:
+) -> LabelledFacts | None:
     """Score the facts and negatives of a split; None if it has no facts or no negatives of a target."""
     negatives = splits.negatives.get(split, Facts.empty()).crisp()
     negatives = negatives[np.isin(negatives.predicate, targets)]
@@ -102,25 +101,12 @@ def labelled(
         kb = kb.with_facts(context)
     both = facts + negatives
     is_true = np.arange(len(both)) < len(facts)
-    return Labelled(both.predicate, fact_scores(rules, kb, both, threads, memory), is_true)
+    return LabelledFacts(both.predicate, fact_scores(rules, kb, both, threads, memory), is_true)
 
 
 def fact_scores(rules: RuleSet, kb: KnowledgeBase, facts: Facts, threads: int = 0, memory: int = 2**30) -> Doubles:
     """Return the score of each of `facts`, hidden from itself."""
-    evidence = np.zeros(len(facts), np.int64)
-    rows_of = {int(p): np.flatnonzero(facts.predicate == p) for p in np.unique(facts.predicate)}
-    binary = [p for p in rows_of if kb.predicates[p].arity == 2]
-    queries = [TargetQueries(p, 0, facts.subject[rows_of[p]], facts.object[rows_of[p]]) for p in binary]
-
-    def own(g: int, i: int, total: Longs) -> int:
-        return int(total[queries[g].hidden[i]])
-
-    for p, found in zip(binary, Ranker(rules, kb, threads, memory).each(queries, own)):
-        evidence[rows_of[p]] = found
-    for p in rows_of.keys() - binary:
-        scorer = MemberScorer(rules, kb, np.array([p], np.int32), threads, memory)
-        evidence[rows_of[p]] = scorer.evidence(facts.subject[rows_of[p]])[:, 0]
-    return score(evidence)
+    return score(fact_evidence(Ranker(rules, kb, threads, memory), facts))
 
 
 def best_cut(score: Doubles, is_true: Mask) -> float:
@@ -147,6 +133,6 @@ def area_under_roc(score: Doubles, is_true: Mask) -> float:
     return float((ranks - num_true * (num_true + 1) / 2) / (num_true * num_false))
 
 
-def _accuracy(judged: Labelled, thresholds: dict[int, float]) -> float:
+def _accuracy(judged: LabelledFacts, thresholds: dict[int, float]) -> float:
     cut = np.array([thresholds[int(p)] for p in judged.predicate])
     return float(np.mean((judged.score > cut) == judged.is_true))

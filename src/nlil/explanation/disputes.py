@@ -22,8 +22,7 @@ import numpy as np
 from ..data.arrays import Ids, Longs, drawn_rows, run_starts
 from ..data.facts import NO_OBJECT, Facts
 from ..data.kb import KnowledgeBase
-from ..evaluation.fact_rivals import FactRivals, fact_rivals
-from ..evaluation.rivals import NO_RIVAL
+from ..evaluation.rivals import NO_RIVAL, FactRivals, fact_rivals
 from ..evaluation.wrongness import WrongnessMap, fit_wrongness
 from ..kernel.aggregation import RESOLUTION, score
 from ..kernel.binding import bind

@@ -16,7 +16,7 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.kb import KnowledgeBase
 from ..evaluation.members import MemberScorer
-from ..evaluation.plan import Parts, Shapes, TargetRules, kinds
+from ..evaluation.plan import RowsByShape, Shapes, TargetRules, kinds
 from ..kernel.aggregation import Aggregation, Shares, evidence, share_out
 from ..kernel.bodies import ANY_NODE, X_NODE, Y_NODE, Lines
 from ..kernel.compiled import SmallWork, compiled
@@ -30,7 +30,7 @@ from ..kernel.witnesses import LineQuery
 from .changes import changed
 
 Pair = tuple[int, int]
-Values = tuple[tuple[object, ...], Doubles]
+FactWeights = tuple[tuple[object, ...], Doubles]
 """A query, and the value of each rule of its target for it."""
 
 
@@ -111,8 +111,8 @@ class Firing:
         self._target, self._rows, self._target_rules = -1, np.zeros(0, np.int64), rules
         self._scorer: tuple[RuleSet, MemberScorer] | None = None
         self._scored: tuple[Ids, Doubles]
-        self._last: Values | None = None
-        self._before: tuple[Values, Set[int]] | None = None
+        self._last: FactWeights | None = None
+        self._before: tuple[FactWeights, Set[int]] | None = None
 
     def over(self, kb: KnowledgeBase, changed: Set[int]) -> Firing:
         """Return a Firing over a base that differs only in facts of the predicates `changed`.
@@ -165,7 +165,7 @@ class Firing:
         """Return the kind of each rule of the target."""
         if direction not in self._kinds:
             shapes = Shapes.of(self._target_rules.bodies, self.graph)
-            rules = TargetRules.of(self._target_rules, shapes, Parts.of(self._target_rules, shapes))
+            rules = TargetRules.of(self._target_rules, shapes, RowsByShape.of(self._target_rules, shapes))
             self._kinds[direction] = kinds(rules, direction)
         return self._kinds[direction]
 

@@ -159,7 +159,7 @@ def grounding_document(grounding: Grounding, distinct: bool, labels: Labels) -> 
 def absent_text(statement: Statement, grounding: Grounding, distinct: bool, labels: Labels) -> str:
     """Say what is absent: no father(ann, Z1). The entities of `grounding` replace X and Y in `statement`."""
     text = labels.formula(about(statement, dict(grounding.bindings)), False)
-    differ = distinct and statement.line.num_variables > 1
+    differ = distinct and statement.num_variables > 1
     return f"no {text}" + (" where variables differ" if differ else "")
 
 

@@ -518,10 +518,9 @@ def missing_facts(
     step = statement.steps[reached]
     if step.is_filter:
         return [Query(step.predicate.name, (name,)) for name in at[:MAX_MISSING]]
-    line = statement.line
     node = sum(not s.is_filter for s in statement.steps[:reached]) + 1
     end: str | None = None
-    match line.anchors[node]:
+    match statement.anchors[node]:
         case Variable(name):
             end = kb.entities.name(x if name == "X" or y is None else y)
         case Constant(name):

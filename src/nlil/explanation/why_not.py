@@ -18,7 +18,7 @@ import numpy as np
 from ..data.arrays import Ids, Longs
 from ..data.facts import NO_OBJECT
 from ..data.kb import KnowledgeBase
-from ..kernel.bodies import ANY_NODE, IdLine
+from ..kernel.bodies import ANY_NODE, Line
 from ..kernel.calibration import Calibration, Probability, probability_document
 from ..kernel.hidden import Hidden
 from ..kernel.normal import Leaf, alternatives, normal_form
@@ -210,7 +210,7 @@ def completions(kb: KnowledgeBase, rule: Rule, x: int, y: int | None) -> Iterato
     hidden = Hidden.of(kb, rule)
 
     def query(leaf: Leaf, distinct: bool) -> LineQuery:
-        return LineQuery(kb, IdLine.of(kb, leaf.statement), distinct, x, y, hidden)
+        return LineQuery(kb, Line.of(kb, leaf.statement), distinct, x, y, hidden)
 
     def fails(leaf: Leaf) -> bool:
         # First without `distinct`, which is cheap at a hub; what fails without it fails with it.
@@ -252,7 +252,7 @@ def _blockers(leaf: Leaf, query: LineQuery) -> Iterator[Change]:
     ways = []
     for witness in islice(query.witnesses(), MAX_WITNESSES):
         names = query.kb.entities.names(witness.nodes)
-        atoms = leaf.statement.line.atoms
+        atoms = leaf.statement.atoms
         ways.append({Fact(predicate, tuple(names[i] for i in nodes)) for predicate, nodes in atoms})
     if ways:
         yield from (Change("remove", fact) for fact in sorted(set.intersection(*ways)))

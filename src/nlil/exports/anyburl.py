@@ -62,7 +62,7 @@ def _sayable(rule: Rule) -> Statement | None:
             f"that of {rule} does not",
             NAME,
         )
-    if body.line.num_variables > 1 and not rule.distinct:
+    if body.num_variables > 1 and not rule.distinct:
         raise ExportError(f"it keeps all variables apart, {rule} does not", NAME)
     return body
 

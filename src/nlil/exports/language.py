@@ -157,7 +157,7 @@ def _alternative(rule: Rule, leaves: Sequence[Leaf], excluded: tuple[Leaf, ...],
 def _excluded(rule: Rule, step: Step) -> Leaf:
     """Return the negated exclusion; unlike the rule it does not depend on `distinct`."""
     statement = Statement(rule.head.arguments[0], (step,), rule.head.arguments[1])
-    names = tuple(getattr(anchor, "name", "") for anchor in statement.line.anchors)
+    names = tuple(getattr(anchor, "name", "") for anchor in statement.anchors)
     return Leaf(statement, names, negated=True)
 
 

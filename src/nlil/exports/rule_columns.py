@@ -105,7 +105,7 @@ def pattern_of(rule: Rule, size: int) -> Pattern | None:
 def _reads_alike(statement: Statement) -> bool:
     """Return whether the stored direction and filter order of a statement do not depend on names (see `Statement`)."""
     start, end = anchor_key(statement.start), anchor_key(statement.end)
-    return start != end and all(len(filters) < 2 for filters in statement.line.filters)
+    return start != end and all(len(filters) < 2 for filters in statement.filters)
 
 
 class RuleColumns:

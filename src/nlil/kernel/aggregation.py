@@ -248,6 +248,13 @@ rank = compiled(realistic_rank)
 """`realistic_rank` inside compiled loops."""
 
 
+def ranks_among(rivals: Longs, evidence_of_answer: Longs) -> Doubles:
+    """Return the realistic rank of each answer among the same `rivals`, by their evidence and `evidence_of_answer`."""
+    ordered = np.sort(rivals)
+    low, high = (np.searchsorted(ordered, bound) for bound in tie_bounds(evidence_of_answer))
+    return np.asarray(realistic_rank(len(ordered) - high, high - low + 1), np.float64)
+
+
 def class_ranks(evidence: Longs, answer: Longs) -> Doubles:
     """Return the realistic rank of column answer[i] in row i, by rounded scores.
 

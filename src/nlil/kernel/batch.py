@@ -20,7 +20,7 @@ from ..errors import LimitError
 from ..logic.formula import Statement
 from ..logic.rule import Head, Rule, RuleStats
 from .array_cache import ArrayCache, TooLarge
-from .bodies import IdHead, IdLine
+from .bodies import IdHead, Line
 from .evaluator import Evaluator, is_guarded
 from .frontier import Queries
 from .hidden import Hidden
@@ -106,7 +106,7 @@ class HeadTable(ABC):
 
     def holds(self, rule: Rule, statement: Statement) -> Mask:
         """Return the truth of a statement for each listed tuple, with its own fact hidden."""
-        line = IdLine.of(self.evaluator.kb, statement)
+        line = Line.of(self.evaluator.kb, statement)
         if not self.hidden.touches(line):
             return self.unhidden(rule, statement)
         return self.cache.get(
@@ -181,7 +181,7 @@ class EntityHead(HeadTable):
 
     def answers_of(self, rule: Rule, statement: Statement) -> Mask:
         """Return the truth of a statement for every entity on the open side; nothing is hidden."""
-        line = IdLine.of(self.evaluator.kb, statement)
+        line = Line.of(self.evaluator.kb, statement)
 
         def make() -> Mask:
             members = None if rule.distinct else line_members(self.evaluator, line)
@@ -194,7 +194,7 @@ class EntityHead(HeadTable):
 
     def hidden_answers_of(self, rule: Rule, statement: Statement) -> Mask:
         """Return `answers_of` with hidden facts: a query for the class of an object hides all its classes."""
-        line = IdLine.of(self.evaluator.kb, statement)
+        line = Line.of(self.evaluator.kb, statement)
         if not self.is_class or not self.hidden.touches(line):
             return self.answers_of(rule, statement)
         return self.cache.get(
@@ -261,7 +261,7 @@ class TruthTable:
         else:
             assert isinstance(table, OpenHead)
             truth = self._unpacked(table.pairs.words(rule, statement))
-        if table.hidden.touches(IdLine.of(table.evaluator.kb, statement)):
+        if table.hidden.touches(Line.of(table.evaluator.kb, statement)):
             return self._with_facts(truth, table.holds(rule, statement)[: table.num_facts])
         return truth[self.usable]
 

@@ -136,10 +136,10 @@ class Lines(NamedTuple):
             found |= (step != NO_STEP) & np.isin(step >> 1, wanted)
         return found
 
-    def line(self, row: int, is_unary: Mask) -> IdLine:
+    def line(self, row: int, is_unary: Mask) -> Line:
         """Return line `row`, node by node."""
         codes = [int(code) for code in self.steps[row] if code != NO_STEP]
-        return IdLine.of_codes(int(self.start[row]), codes, int(self.end[row]), is_unary)
+        return Line.of_codes(int(self.start[row]), codes, int(self.end[row]), is_unary)
 
     @classmethod
     def join(cls, parts: Sequence[Lines]) -> Lines:
@@ -414,7 +414,7 @@ class BodyBuilder:
             case Statement(start, steps, end):
                 ends = (anchor_id(self.names, start), anchor_id(self.names, end))
                 codes = tuple(self.names.code(step) for step in steps)
-                return [self.line(*ends, distinct and formula.line.num_variables > 1, codes)]
+                return [self.line(*ends, distinct and formula.num_variables > 1, codes)]
             case Not(argument):
                 return [*self._program(argument, distinct), NOT]
             case And(arguments) | Or(arguments):
@@ -443,7 +443,7 @@ class BodyBuilder:
 
 
 @dataclass(frozen=True)
-class IdLine:
+class Line:
     """A line, node by node: node i has the unary `filters[i]`; `codes[i]` leads from node i to node i + 1.
 
     `anchors` has an anchor for each node, ANY_NODE between the ends. Without moves both ends are node 0; `equal` is
@@ -456,18 +456,17 @@ class IdLine:
     equal: int | None
 
     @classmethod
-    def of(cls, kb: KnowledgeBase, statement: Statement) -> IdLine:
+    def of(cls, kb: KnowledgeBase, statement: Statement) -> Line:
         """Return the line of a statement, in the ids of `kb`."""
-        line = statement.line
         return cls(
-            tuple(anchor_id(kb, a) for a in line.anchors),
-            tuple(tuple(kb.predicate_id(p) for p in run) for run in line.filters),
-            tuple(kb.code(step) for step in line.moves),
-            None if line.equal is None else anchor_id(kb, line.equal),
+            tuple(anchor_id(kb, a) for a in statement.anchors),
+            tuple(tuple(kb.predicate_id(p) for p in run) for run in statement.filters),
+            tuple(kb.code(step) for step in statement.moves),
+            None if statement.equal is None else anchor_id(kb, statement.equal),
         )
 
     @classmethod
-    def of_codes(cls, start: int, codes: Sequence[int], end: int, is_unary: Mask) -> IdLine:
+    def of_codes(cls, start: int, codes: Sequence[int], end: int, is_unary: Mask) -> Line:
         """Return the line from `start` along `codes`, moves and filters in order, to `end`."""
         filters: list[list[int]] = [[]]
         moves: list[int] = []
@@ -482,10 +481,10 @@ class IdLine:
             anchors, equal = (start,), None if end in (ANY_NODE, start) else end
         return cls(anchors, tuple(map(tuple, filters)), tuple(moves), equal)
 
-    def reversed(self) -> IdLine:
+    def reversed(self) -> Line:
         """Return the line read from its far end: codes 2p and 2p + 1 are swapped."""
         codes = tuple(code ^ 1 for code in reversed(self.codes))
-        return IdLine(self.anchors[::-1], self.filters[::-1], codes, self.equal)
+        return Line(self.anchors[::-1], self.filters[::-1], codes, self.equal)
 
     @cached_property
     def ends(self) -> tuple[int, ...]:

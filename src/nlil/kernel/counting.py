@@ -16,10 +16,10 @@ from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..errors import NlilError
 from ..progress import Progress, silent
-from .bodies import ANY_NODE, NO_STEP, X_NODE, Y_NODE, Lines
+from .bodies import ANY_NODE, X_NODE, Y_NODE, Lines
 from .compiled import compiled
 from .graph import Graph, TargetFacts, has_unary, span_edges, target_facts
-from .hidden import HiddenFact
+from .hidden import HiddenFact, can_hide
 from .pool import Pool, workers
 from .ruleset import FIRST, NO_ENTITY, STATISTICS, UNKNOWN, RuleSet, count_dtype
 from .walk import NO_LIMIT, Walked, WalkSpace, reach, walk_space
@@ -126,7 +126,7 @@ class LineCounter:
 
     def _names(self, line: int, predicate: int) -> bool:
         """Return whether a query's own fact of this predicate can be on the line."""
-        return bool((self.steps[line] >> 1 == predicate)[self.steps[line] != NO_STEP].any())
+        return bool(can_hide(2 * predicate, self.steps[line, : self.lengths[line]]).any())
 
     def _blocks(self, groups: list[Longs]) -> list[list[Longs]]:
         return [groups[i : i + BLOCK] for i in range(0, len(groups), BLOCK)]
@@ -322,7 +322,7 @@ def _count_entities(
             predicate = code[i] >> 1
             touched = False  # whether a query's own fact can be on the line
             for step in steps[:length]:
-                touched |= step >> 1 == predicate
+                touched |= can_hide(code[i], step)
             if entity[i] < 0:
                 low, high = unary_pointer[predicate], unary_pointer[predicate + 1]
             else:

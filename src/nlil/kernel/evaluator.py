@@ -22,7 +22,7 @@ from ..data.kb import KnowledgeBase
 from ..errors import DataError, LimitError
 from ..logic.formula import And, Formula, Not, Or, Statement, statements
 from ..logic.rule import Rule
-from .bodies import X_NODE, Y_NODE, IdHead, IdLine, check_arity
+from .bodies import X_NODE, Y_NODE, IdHead, Line, check_arity
 from .calculus import psi, soft_and, soft_not, soft_or
 from .frontier import Queries, Rows, TooManyRows, Walk, oriented
 from .graph import Graph
@@ -108,7 +108,7 @@ class Evaluator:
         """
         match formula:
             case Statement():
-                return self.statement_value(rule.distinct, IdLine.of(self.kb, formula), queries, hidden, rule)
+                return self.statement_value(rule.distinct, Line.of(self.kb, formula), queries, hidden, rule)
             case Not(argument):
                 return soft_not(self.formula_value(rule, argument, queries, hidden))
             case And(arguments):
@@ -127,7 +127,7 @@ class Evaluator:
                 return torch.ones(queries.size, dtype=torch.float64, device=self.device)
 
     def statement_value(
-        self, distinct: bool, line: IdLine, queries: Queries, hidden: Hidden | None, about: object = "of one line"
+        self, distinct: bool, line: Line, queries: Queries, hidden: Hidden | None, about: object = "of one line"
     ) -> Tensor:
         """Return the value of `line` for each of `queries`; queries that cannot differ on this line are walked once.
 
@@ -213,7 +213,7 @@ def is_guarded(evaluator: Evaluator, formula: Formula) -> bool:
     """Return whether `formula` can only hold for pairs that some statement joins."""
     match formula:
         case Statement():
-            line = IdLine.of(evaluator.kb, formula)
+            line = Line.of(evaluator.kb, formula)
             return line.uses_x and line.uses_y
         case And(arguments):
             return any(is_guarded(evaluator, a) for a in arguments)
@@ -269,7 +269,7 @@ def _candidates(evaluator: Evaluator, rule: Rule, formula: Formula, queries: Que
 def walk_from_x(evaluator: Evaluator, rule: Rule, formula: Formula, queries: Queries) -> Rows:
     """Return rows of the entities Y for which `formula`, a statement of `rule`, holds for `queries`."""
     assert isinstance(formula, Statement), "is_guarded admits only statements at the leaves"
-    line = oriented(evaluator.graph, IdLine.of(evaluator.kb, formula), first=X_NODE)
+    line = oriented(evaluator.graph, Line.of(evaluator.kb, formula), first=X_NODE)
     return Walk(evaluator.graph, line, queries, None, rule.distinct, evaluator.max_rows).run()
 
 
@@ -310,7 +310,7 @@ def _dense_blocks(evaluator: Evaluator, rule: Rule, ids: Tensor) -> Iterator[tup
 
 def _one_sided(evaluator: Evaluator, rule: Rule, statement: Statement, ids: Tensor) -> Tensor | None:
     """Return the values of a statement over one side: (len(ids), 1) over X, (1, N) over Y; None over both."""
-    line = IdLine.of(evaluator.kb, statement)
+    line = Line.of(evaluator.kb, statement)
     if line.uses_x and line.uses_y:
         return None
     if not line.uses_y:

@@ -2,15 +2,12 @@
 
 `even(X) :- even(Z2), succ(Z2, Z1), succ(Z1, X) ; succ(X, Z3), succ(Z3, Z4), even(Z4)` is perfect one step at a time,
 since every even number has an even neighbour, but derives nothing: it has no base case.
-
-`edges` lead from a node to the nodes that it uses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import TypeVar
 
 import numpy as np
 
@@ -20,8 +17,7 @@ from ..logic.predicate import Predicate
 from ..logic.rule import Rule, RuleStats
 from .exclusion import Exclusion
 from .materialize import materialize
-
-Node = TypeVar("Node", bound=Hashable)
+from .strata import cycle_with, reachable
 
 
 def is_recursive(rules: Iterable[Rule], target: Predicate) -> bool:
@@ -82,19 +78,3 @@ def uses(rules: Iterable[Rule]) -> dict[Predicate, set[Predicate]]:
     for rule in rules:
         found.setdefault(rule.target, set()).update(rule.predicates)
     return found
-
-
-def reachable(edges: Mapping[Node, AbstractSet[Node]], start: Node) -> set[Node]:
-    """Return the nodes that can be reached from `start` in one or more steps."""
-    seen: set[Node] = set()
-    waiting = [start]
-    while waiting:
-        new = edges.get(waiting.pop(), set()) - seen
-        seen |= new
-        waiting += new
-    return seen
-
-
-def cycle_with(edges: Mapping[Node, AbstractSet[Node]], start: Node) -> set[Node]:
-    """Return `start` and all nodes on a cycle with it."""
-    return {start} | {node for node in reachable(edges, start) if start in reachable(edges, node)}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .bodies import ANY_NODE, X_NODE, Y_NODE, IdLine
+from .bodies import ANY_NODE, X_NODE, Y_NODE, Line
 from .calculus import phi, ranges, segment_sum
 from .graph import TensorGraph
 from .hidden import Hidden
@@ -86,7 +86,7 @@ class Walk:
     """
 
     graph: TensorGraph
-    line: IdLine
+    line: Line
     queries: Queries
     hidden: Hidden | None
     distinct: bool
@@ -213,7 +213,7 @@ def weights(weight: Tensor, position: Tensor) -> Tensor | None:
     return weight[position].double() if len(weight) else None
 
 
-def estimate(graph: TensorGraph, line: IdLine) -> float:
+def estimate(graph: TensorGraph, line: Line) -> float:
     """Estimate the number of rows of a walk along `line` for one query, by the mean fan-out of `graph`.
 
     The last step to a known end is a lookup.
@@ -231,11 +231,11 @@ def estimate(graph: TensorGraph, line: IdLine) -> float:
     return total
 
 
-def oriented(graph: TensorGraph, line: IdLine, first: int | None = None) -> IdLine:
+def oriented(graph: TensorGraph, line: Line, first: int | None = None) -> Line:
     """Return `line` read from the end `first`, or by default from the cheaper known end in `graph`."""
     if not line.codes:
         if first is not None and line.equal == first:
-            return IdLine((first,), line.filters, (), line.anchors[0])
+            return Line((first,), line.filters, (), line.anchors[0])
         return line
     if first is not None:
         return line if line.anchors[0] == first else line.reversed()

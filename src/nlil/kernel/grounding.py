@@ -13,7 +13,7 @@ from ..data.kb import KnowledgeBase
 from ..logic.formula import Formula, Not, Statement, Variable
 from ..logic.predicate import Fact
 from ..logic.rule import Rule
-from .bodies import X_NODE, Y_NODE, IdHead, IdLine, check_arity
+from .bodies import X_NODE, Y_NODE, IdHead, Line, check_arity
 from .hidden import Hidden
 from .normal import All, BodyVariable, Leaf, Some, Tree, normal_form
 from .witnesses import LineQuery, Witness
@@ -114,7 +114,7 @@ class _RuleQuery:
         return tuple((a.name, self.kb.entities.name(e)) for a, e in pairs if isinstance(a, Variable))
 
     def line(self, leaf: Leaf) -> LineQuery:
-        line = IdLine.of(self.kb, leaf.statement)
+        line = Line.of(self.kb, leaf.statement)
         return LineQuery(self.kb, line, self.rule.distinct, self.x, self.y, self.hidden)
 
     def solutions(self, tree: Tree) -> Iterator[Grounding]:
@@ -147,7 +147,7 @@ class _RuleQuery:
         entities = self.kb.entities.names(witness.nodes)
         pairs = zip(leaf.nodes, entities, strict=True)
         bindings = tuple((node.name, entity) for node, entity in pairs if isinstance(node, BodyVariable))
-        atoms = leaf.statement.line.atoms
+        atoms = leaf.statement.atoms
         facts = tuple(Fact(predicate, tuple(entities[i] for i in nodes)) for predicate, nodes in atoms)
         return Grounding(bindings, facts, (), witness.weight)
 

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.arrays import Ids, Mask
+from ..data.arrays import Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..logic.rule import Rule
-from .bodies import IdLine
+from .bodies import Line
 from .compiled import compiled, shared
 
 
@@ -53,7 +53,7 @@ class Hidden:
         """Return the unary facts of `kb` that are hidden from the queries about their entities."""
         return kb.unary[np.isin(kb.unary.predicate, sorted(self.unary))]
 
-    def touches(self, line: IdLine) -> bool:
+    def touches(self, line: Line) -> bool:
         """Return whether hiding can change the value of `line`."""
         return self.binary in line.predicates or bool(self.unary & line.predicates)
 
@@ -155,10 +155,18 @@ def hides_without_fact(kb: KnowledgeBase, target: int) -> bool:
     return target in kb.classes
 
 
-def hides_membership(kb: KnowledgeBase, target: Ids, predicate: Ids) -> Mask:
-    """Return whether predicate[i](x) is hidden from a query target[i](x)."""
-    is_class = np.zeros(kb.num_predicates, bool)
-    is_class[list(kb.classes)] = True
+def class_mask(kb: KnowledgeBase) -> Mask:
+    """Return which predicates of `kb` are classes, by id."""
+    mask = np.zeros(kb.num_predicates, bool)
+    mask[list(kb.classes)] = True
+    return mask
+
+
+def hides_membership(is_class: Any, target: Any, predicate: Any) -> Any:
+    """Return whether predicate[i](x) is hidden from a query target[i](x), for arrays or tensors.
+
+    `is_class` is `class_mask`.
+    """
     return (predicate == target) | (is_class[predicate] & is_class[target])
 
 

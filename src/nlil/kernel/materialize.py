@@ -9,7 +9,7 @@ would depend on the order of derivation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from ..data.arrays import Doubles, Longs, Mask
 from ..data.facts import NO_OBJECT, Facts
 from ..data.kb import KnowledgeBase
-from ..errors import ConfigError, RuleError
+from ..errors import ConfigError
 from ..logic.predicate import Predicate
 from ..logic.rule import Rule, RuleStats, ScoredRule
 from .bodies import NO_STEP
@@ -27,9 +27,10 @@ from .exclusion import Exclusion, by_code
 from .graph import Graph, find_edge, find_member
 from .grow import Grower
 from .ruleset import RuleSet
+from .strata import stratify
 from .stratum import Stratum
 
-Edges = dict[tuple[Predicate, Predicate], bool]
+Dependencies = dict[tuple[Predicate, Predicate], bool]
 """(head, target used in its body) -> whether some use is negated."""
 NO_STATS = RuleStats(0, 0, 0)
 LOOKUP_STEPS = 20
@@ -79,7 +80,7 @@ def materialize(
         columns, confidence = _columns(kb, rules)
     level_of = strata(columns)
     grower = Grower(kb, columns.bodies.lines)
-    news = NewFacts(kb, grower, exclusions, max_facts)
+    news = NewFactFilter(kb, grower, exclusions, max_facts)
     rounds = 0
     for level in np.unique(level_of).tolist():
         if rounds == max_rounds:
@@ -106,7 +107,7 @@ def _columns(kb: KnowledgeBase, rules: Sequence[tuple[Rule, float]]) -> tuple[Ru
     return columns, np.array([confidence for _, confidence in rules], np.float64)
 
 
-class NewFacts:
+class NewFactFilter:
     """Finds new facts: neither in `kb`, nor excluded by `exclusions`, nor derived before with this confidence.
 
     `grower` holds the facts derived so far; more than `max_facts` raise LimitError (None: no limit). `excluded` are the
@@ -192,7 +193,7 @@ def strata(rules: RuleSet) -> Longs:
     predicates = rules.predicates
     pairs = np.unique(rules.head.astype(np.int64) * (len(rules.bodies) + 1) + rules.body)
     head, body = np.divmod(pairs, len(rules.bodies) + 1)
-    edges: Edges = {}
+    edges: Dependencies = {}
     of_line = rules.bodies.line[body] if len(body) else body
     steps = rules.bodies.lines.steps[of_line] if len(body) else np.zeros((0, 1), np.int64)
     uses = (steps != NO_STEP) & (of_line >= 0)[:, None]
@@ -203,11 +204,11 @@ def strata(rules: RuleSet) -> Longs:
         if predicates[other] in known:
             edges[predicates[own], predicates[other]] = False
     _add_programs(edges, rules, head[of_line < 0], body[of_line < 0])
-    level = _levels(targets, edges)
+    level = stratify(targets, edges)
     return np.array([level.get(predicate, 0) for predicate in predicates], np.int64)[rules.head]
 
 
-def _add_programs(edges: Edges, rules: RuleSet, heads: Longs, bodies: Longs) -> None:
+def _add_programs(edges: Dependencies, rules: RuleSet, heads: Longs, bodies: Longs) -> None:
     """Add the targets that each head uses in a body of more than one line."""
     targets, steps = set(rules.head.tolist()), rules.bodies.lines.steps
     for head, body in zip(heads.tolist(), bodies.tolist()):
@@ -217,46 +218,3 @@ def _add_programs(edges: Edges, rules: RuleSet, heads: Longs, bodies: Longs) -> 
                     if code >> 1 in targets:
                         edge = rules.predicates[head], rules.predicates[code >> 1]
                         edges[edge] = edges.get(edge, False) or bool(negated)
-
-
-def _levels(targets: list[Predicate], edges: Edges) -> dict[Predicate, int]:
-    _refuse_negative_cycles(edges)
-    level = dict.fromkeys(targets, 0)
-    changed = True
-    while changed:
-        changed = False
-        for (head, used), negated in edges.items():
-            least = level[used] + negated
-            if level[head] < least:
-                level[head], changed = least, True
-    return level
-
-
-def _refuse_negative_cycles(edges: Edges) -> None:
-    uses: dict[Predicate, list[Predicate]] = {}
-    for head, used in edges:
-        uses.setdefault(head, []).append(used)
-    for (head, used), negated in edges.items():
-        if negated and (path := _path(used, head, uses)):
-            chain = " -> ".join(map(str, [head, *path]))
-            raise RuleError(
-                f"the rules for {head} negate {used}, which depends on {head} again ({chain}); "
-                "negation must not lead back to its own head: leave one of these rules out"
-            )
-
-
-def _path(start: Predicate, goal: Predicate, uses: Mapping[Predicate, Iterable[Predicate]]) -> list[Predicate]:
-    """Return a shortest path from `start` to `goal` along the dependencies; empty if there is none."""
-    came_from = {start: start}
-    queue = [start]
-    for predicate in queue:
-        for used in uses.get(predicate, ()):
-            if used not in came_from:
-                came_from[used] = predicate
-                queue.append(used)
-    if goal not in came_from:
-        return []
-    path = [goal]
-    while path[-1] != start:
-        path.append(came_from[path[-1]])
-    return path[::-1]

@@ -49,19 +49,19 @@ class Leaf:
     @cached_property
     def nodes(self) -> tuple[Term, ...]:
         """The terms along the line."""
-        pairs = zip(self.statement.line.anchors, self.names, strict=True)
+        pairs = zip(self.statement.anchors, self.names, strict=True)
         return tuple(BodyVariable(name) if isinstance(anchor, Anything) else anchor for anchor, name in pairs)
 
     @cached_property
     def atoms(self) -> tuple[Atom, ...]:
         """The atoms, in text order."""
-        found = self.statement.line.atoms
+        found = self.statement.atoms
         return tuple(Atom(predicate, tuple(self.nodes[i] for i in nodes)) for predicate, nodes in found)
 
     @property
     def equal(self) -> tuple[Term, Term] | None:
         """The two terms of an equation; None for other statements."""
-        other = self.statement.line.equal
+        other = self.statement.equal
         assert not isinstance(other, Anything), "an equation has two named ends"
         return None if other is None else (self.nodes[0], other)
 
@@ -148,12 +148,11 @@ def node_names(body: Formula) -> Iterator[tuple[str, ...]]:
     """
     count = 0
     for statement in statements(body):
-        line = statement.line
         names: dict[int, str] = {}
         # Nodes are named in the order in which atoms mention them: p(Z1, Z2) read backwards names its far end first.
-        for node in chain(*(nodes for _, nodes in line.atoms), [0] if line.equal is not None else []):
-            anchor = line.anchors[node]
+        for node in chain(*(nodes for _, nodes in statement.atoms), [0] if statement.equal is not None else []):
+            anchor = statement.anchors[node]
             if node not in names:
                 count += isinstance(anchor, Anything)
                 names[node] = f"Z{count}" if isinstance(anchor, Anything) else anchor.name
-        yield tuple(names[node] for node in range(len(line.anchors)))
+        yield tuple(names[node] for node in range(len(statement.anchors)))

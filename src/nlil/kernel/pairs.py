@@ -16,7 +16,7 @@ from ..data.arrays import Longs, Mask
 from ..logic.formula import And, Formula, Not, Or, Statement
 from ..logic.rule import Rule
 from .array_cache import ArrayCache, TooLarge
-from .bodies import ANY_NODE, X_NODE, Y_NODE, IdLine
+from .bodies import ANY_NODE, X_NODE, Y_NODE, Line
 from .compiled import compiled
 from .evaluator import Evaluator, given_queries, is_guarded, walk_from_x
 from .frontier import Queries, Rows
@@ -61,7 +61,7 @@ class Pairs:
 
     def at(self, rule: Rule, statement: Statement, x: Longs, y: Longs) -> Mask:
         """Return whether the statement holds for each pair; `x` and `y` are columns of entity ids."""
-        line = IdLine.of(self.evaluator.kb, statement)
+        line = Line.of(self.evaluator.kb, statement)
         if not (line.uses_x and line.uses_y):
             return self._side(rule, statement, line)[y if line.uses_y else x]
         if self.as_bits:
@@ -70,7 +70,7 @@ class Pairs:
 
     def words(self, rule: Rule, statement: Statement) -> Words:
         """Return the truth for all pairs as bits: (n, words), or an array that broadcasts to it."""
-        line = IdLine.of(self.evaluator.kb, statement)
+        line = Line.of(self.evaluator.kb, statement)
         if not (line.uses_x and line.uses_y):
             side = self._side(rule, statement, line)
             return pack(side[None, :]) if line.uses_y else whole_rows(side)
@@ -112,7 +112,7 @@ class Pairs:
             case _:
                 raise AssertionError("is_guarded admits only statements at the leaves")
 
-    def _side(self, rule: Rule, statement: Statement, line: IdLine) -> Mask:
+    def _side(self, rule: Rule, statement: Statement, line: Line) -> Mask:
         """Return the truth of a statement over one side for each entity there; over neither, for each x."""
 
         def make() -> Mask:
@@ -132,12 +132,12 @@ class Pairs:
         return self.evaluator.blocks(rule, self.n, self.evaluator.max_rows, run)
 
 
-def truth_of(evaluator: Evaluator, rule: Rule, line: IdLine, queries: Queries, hidden: Hidden | None) -> Mask:
+def truth_of(evaluator: Evaluator, rule: Rule, line: Line, queries: Queries, hidden: Hidden | None) -> Mask:
     """Return for which of `queries` the `line` holds; `hidden` is what they may not see (None: nothing)."""
     return (evaluator.statement_value(rule.distinct, line, queries, hidden, rule) > 0).cpu().numpy()
 
 
-def line_members(evaluator: Evaluator, line: IdLine) -> Mask | None:
+def line_members(evaluator: Evaluator, line: Line) -> Mask | None:
     """Return for which values of its one variable `line` holds, ignoring weights.
 
     Returns None if the line does not have exactly one variable end, or if the path of a walk matters. A walk keeps the

@@ -23,7 +23,7 @@ from ..logic.parse import parse_rule
 from ..logic.predicate import Predicate
 from ..logic.rule import Head, Rule, RuleStats, ScoredRule, rules_html, smoothed_confidence
 from .aggregation import DEFAULT, Aggregation
-from .bodies import ANY_NODE, X_NODE, Bodies, BodyBuilder, Lines, step_dtype, unary_mask
+from .bodies import ANY_NODE, Bodies, BodyBuilder, Lines, step_dtype, unary_mask
 from .calibration import Calibration
 from .exclusion import Exclusion
 
@@ -93,7 +93,6 @@ class RuleSet:
         head: np.ndarray | int,
         head_entity: np.ndarray | int = NO_ENTITY,
         fixed: np.ndarray | int = 0,
-        start: np.ndarray | int = X_NODE,
         end: np.ndarray | int = ANY_NODE,
         distinct: np.ndarray | bool = True,
         support: np.ndarray | int = 0,
@@ -103,12 +102,12 @@ class RuleSet:
     ) -> RuleSet:
         """Make rules whose bodies are lines, from columns in the ids of `kb`; scalars are repeated.
 
-        `steps`, `start`, `end` and `distinct` are those of `Lines.of`; the others (`head`, `head_entity`, `fixed`,
+        `steps`, `end` and `distinct` are those of `Lines.of`; the others (`head`, `head_entity`, `fixed`,
         `support`, `body_size`, `head_size`, `pca_body`) are columns of the set. Equal bodies are merged by `join` only.
         """
         counts = count_dtype(max(int(np.max(c, initial=0)) for c in (support, body_size, head_size, pca_body)))
         size = len(steps)
-        lines = Lines.of(steps.astype(step_dtype(kb.num_codes)), start, end, distinct)
+        lines = Lines.of(steps.astype(step_dtype(kb.num_codes)), end=end, distinct=distinct)
 
         def column(values: np.ndarray | int, dtype: type) -> np.ndarray:
             return np.broadcast_to(np.asarray(values, dtype), size).copy()

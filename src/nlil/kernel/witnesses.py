@@ -14,7 +14,7 @@ import numpy as np
 
 from ..data.arrays import Ids, ranges
 from ..data.kb import KnowledgeBase
-from .bodies import ANY_NODE, X_NODE, Y_NODE, IdLine
+from .bodies import ANY_NODE, X_NODE, Y_NODE, Line
 from .graph import Graph
 from .hidden import Hidden
 
@@ -35,7 +35,7 @@ class LineQuery:
     """
 
     kb: KnowledgeBase
-    line: IdLine
+    line: Line
     distinct: bool
     x: int
     y: int | None

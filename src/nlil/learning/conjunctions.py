@@ -19,7 +19,7 @@ from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..evaluation.plan import Plan, back_prior_of
 from ..evaluation.programs import Fires, program_evidence, rule_firings
-from ..evaluation.ranking import Answers, Ranker
+from ..evaluation.ranking import AnswerIndex, Ranker
 from ..evaluation.scoring import collect, drop_priors, load_priors, sum_touched, write_totals
 from ..kernel.aggregation import ScoreSpace, clear, count_ranks, realistic_rank, sink, tie_bounds, weigh
 from ..kernel.compiled import compiled
@@ -121,7 +121,7 @@ class CandidateEvidence:
     target: int
     memory: int
     known: tuple[Ids, Ids]
-    filters: list[Answers]
+    filters: list[AnswerIndex]
     total: np.ndarray
     strongest: np.ndarray
     allowed: np.ndarray
@@ -135,7 +135,7 @@ class CandidateEvidence:
         """
         known = ranker.kb.facts.of(target) + known.of(target)
         shape = 2 * len(facts), ranker.kb.num_entities
-        filters = [Answers.of(known, target, direction, shape[1]) for direction in (0, 1)]
+        filters = [AnswerIndex.of(known, target, direction, shape[1]) for direction in (0, 1)]
         strongest = np.zeros((*shape, ranker.top), np.int64)
         ends = facts.subject, facts.object
         total, allowed = np.zeros(shape, np.int64), np.ones(shape, bool)

@@ -28,7 +28,7 @@ from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, silent
 from .folder import sha256
 from .joint import class_rules
-from .reasons import body_facts
+from .missing_rules import body_facts
 from .run import Learned
 
 HELD_OUT = 0.1

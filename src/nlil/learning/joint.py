@@ -57,12 +57,12 @@ def class_rules(
     `body` has the facts that bodies may use (None: all). `given` has the classes of objects (None: those of `kb`).
     """
     # These import scipy, which no other learning needs.
-    from ..scene.choosing import Choice
-    from ..scene.formulas import Training
+    from ..scene.choosing import ChoiceOptions
+    from ..scene.formulas import FormulaTraining
     from ..scene.joint import joint_rules
 
     device = resolve_device(config.device)
-    choice = Choice(
+    choice = ChoiceOptions(
         pairs=max((config.top_rules or RULES) - 1, 1) * len(targets),
         min_support=config.min_support,
         seed=config.seed,
@@ -79,7 +79,7 @@ def class_rules(
         stop,
         body,
         given,
-        Training(replace(config, device=device)) if is_trained(config) else None,
+        FormulaTraining(replace(config, device=device)) if is_trained(config) else None,
         config.search == "neural",
     )
 

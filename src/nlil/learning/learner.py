@@ -35,10 +35,10 @@ from .conjunctions import helpful_conjunctions
 from .estimates import calibrate, estimate
 from .joint import check_relations, class_rules, is_joint
 from .lengths import best_length, can_try, up_to
-from .neural import Found, note_on_nothing, search_neural
+from .logic_programs import learn_programs
+from .missing_rules import allowed_predicates, body_facts, missing_reasons
+from .neural import NeuralResult, note_on_nothing, search_neural
 from .preference import preferred, without_repeats
-from .programs import learn_programs
-from .reasons import allowed_predicates, body_facts, missing_reasons
 from .residuals import residual_rules
 from .run import Learned
 from .validation import LEAST_GIVEN, Fold, HeldOut, Validation, hold_out
@@ -227,7 +227,7 @@ class Fit:
             counted = self._count(kb, self.options if trial is None else trial.options)
             parts.append(counted.rules)
             notes += counted.notes
-        found = Found(RuleSet.empty(kb))
+        found = NeuralResult(RuleSet.empty(kb))
         is_trained = config.search == "neural" or not config.neural_facts or len(kb.facts) <= config.neural_facts
         if config.search == "both" and not is_trained:
             notes.append(

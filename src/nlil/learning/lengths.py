@@ -9,7 +9,7 @@ import numpy as np
 from ..data.arrays import Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..evaluation.plan import Parts, Shapes
+from ..evaluation.plan import RowsByShape, Shapes
 from ..evaluation.ranking import Ranker
 from ..evaluation.settling import SHORT
 from ..kernel.bodies import unary_mask
@@ -89,7 +89,7 @@ def _reciprocal_ranks(
     Starts with the greatest length: most ranks do not depend on long chains and need not be computed again.
     """
     kb, rules, facts, length = fold.kb, fold.rules, fold.facts, line_lengths(fold.rules)
-    others = Parts.of(rules, Shapes.of(rules.bodies, Graph.of(kb.crisp))).rest
+    others = RowsByShape.of(rules, Shapes.of(rules.bodies, Graph.of(kb.crisp))).rest
     can_tell = lengths[0] >= SHORT and not (length[others] > SHORT).any()  # `walked` covers chains only
     known, found = fold.known, list[np.ndarray]()
     again = np.ones(len(facts), bool)

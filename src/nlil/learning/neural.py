@@ -19,8 +19,8 @@ from ..kernel.ruleset import NO_ENTITY, RuleSet
 from ..progress import Progress, Stop, silent
 from ..search.count import prior_rules
 from .checkpoint import Checkpoint
+from .missing_rules import allowed_predicates
 from .preference import preferred, rule_f1
-from .reasons import allowed_predicates
 
 if TYPE_CHECKING:
     from ..neural.search import Training
@@ -39,7 +39,7 @@ HINT_RULES = 50
 """Best counted rules of a target whose predicates the neural search starts from."""
 
 
-class Found(NamedTuple):
+class NeuralResult(NamedTuple):
     """The result of training.
 
     `rules` have statistics; `history` has a record per target and epoch; `attentions` are those of the best restart of
@@ -61,7 +61,7 @@ def search_neural(
     progress: Progress,
     stop: Stop,
     checkpoint: Checkpoint | None,
-) -> Found:
+) -> NeuralResult:
     """Train for the targets; after counting, only for those that counted rules do not explain, with these as hints.
 
     Args:
@@ -79,7 +79,7 @@ def search_neural(
         targets = unexplained(counted, targets, config.neural_targets)
         hints = {int(t): hint_of(counted, int(t), kb.num_codes) for t in targets}
     if not len(targets):
-        return Found(RuleSet.empty(kb))
+        return NeuralResult(RuleSet.empty(kb))
     training = train(kb, targets, config, splits, hints, progress, stop, checkpoint)
     rules = training.rules(config, progress, stop)
     if counted is None:
@@ -87,7 +87,7 @@ def search_neural(
         if config.priors:
             rules = RuleSet.join([rules, prior_rules(kb, targets, config.min_support)])
     notes = () if config.select else dead_part_notes(rules, kb, config)
-    return Found(rules, tuple(training.history), training.attentions, notes)
+    return NeuralResult(rules, tuple(training.history), training.attentions, notes)
 
 
 def dead_part_notes(rules: RuleSet, kb: KnowledgeBase, config: LearnerConfig) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ MAIN_FIGURES = ("mrr", "hits@1", "hits@10", "r@1", "r@5", "f1")
 
 
 @dataclass(frozen=True)
-class Reliability:
+class ReliabilitySample:
     """How well calibrated scores are: scored `candidates`, and `calibration`, the map to probabilities, if any.
 
     If `is_own_sample`, the map was fitted on these candidates; each half is then measured with a map fitted on the
@@ -113,10 +113,10 @@ class Applied:
         found = fit_calibration(self.candidates("valid", seed))
         return found if found.maps else None
 
-    def reliability(self, split: str, progress: Progress = silent) -> Reliability:
+    def reliability(self, split: str, progress: Progress = silent) -> ReliabilitySample:
         """Measure how well calibrated scores are on the facts of a `split`, valid or test."""
         found = self.fit_calibration(self.config.seed)
-        return Reliability(self.candidates(split, self.config.seed, progress), found, split == "valid")
+        return ReliabilitySample(self.candidates(split, self.config.seed, progress), found, split == "valid")
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class OpenedRun(Applied):
         """The calibration stored in the run, or None."""
         return self.learned.rules.calibration
 
-    def reliability(self, split: str, progress: Progress = silent) -> Reliability:
+    def reliability(self, split: str, progress: Progress = silent) -> ReliabilitySample:
         """Measure how well calibrated scores are on a `split`, with the calibration stored in the run.
 
         If `learn` had too few facts or no time to fit it, it is fitted on the validation facts and stored. On other
@@ -203,7 +203,7 @@ class OpenedRun(Applied):
                 except OSError as error:
                     notes.append(f"{self.path}: the calibration was not saved there ({error.strerror})")
         candidates = self.candidates(split, self.config.seed, progress)
-        return Reliability(candidates, found, split == "valid" and self.is_own_data, tuple(notes))
+        return ReliabilitySample(candidates, found, split == "valid" and self.is_own_data, tuple(notes))
 
     def predictor(self) -> Predictor:
         """Answers queries. The facts of all splits are known: a held-out fact is not a discovery."""

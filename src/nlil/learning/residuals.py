@@ -20,9 +20,9 @@ from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, silent
 from .conjunctions import CandidateEvidence, helpful_rules
 from .gates import RESIDUALS
+from .missing_rules import allowed_predicates
 from .neural import hint_of
 from .preference import without_repeats
-from .reasons import allowed_predicates
 from .validation import Fold
 
 RANKED_FACTS = 5_000

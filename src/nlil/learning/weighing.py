@@ -24,7 +24,7 @@ from ..data.kb import KnowledgeBase
 from ..evaluation.gate import affordable
 from ..evaluation.places import QueryBlock
 from ..evaluation.plan import Plan, back_prior_of, prior_of
-from ..evaluation.queries import Task, queries_done
+from ..evaluation.queries import RankingTask, queries_done
 from ..evaluation.ranking import Ranker
 from ..evaluation.scoring import drop_priors, load_priors, total_of, untouched_from, untouched_total
 from ..evaluation.settling import score_until_settled
@@ -422,7 +422,7 @@ def gather(
     sample = CandidateSample.empty(fact, candidates, ranker.pool.scratch().strongest.shape[2])
     done = np.zeros(len(fact), bool)
 
-    def run(space: ScoreSpace, task: Task) -> None:
+    def run(space: ScoreSpace, task: RankingTask) -> None:
         at = position[task.batch.direction, task.rows]
         _gather_block(ranker.graph, task.batch.plan, task.block, ranker.top, space, at, sample)
         done[at] = True

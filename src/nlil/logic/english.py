@@ -1,7 +1,7 @@
 """Rules and facts in English: `X is a person if X is wearing a shirt.`
 
 The conclusion comes first. A body variable that is mentioned only once gets no name: it is "a shirt", or "something".
-`distinct` is not mentioned. `reading.py` turns the name of a predicate into words.
+`distinct` is not mentioned. `phrases.py` turns the name of a predicate into words.
 
 `labels` replace names; None keeps the names.
 """
@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from .formula import Anchor, And, Anything, Constant, Formula, Line, Not, Or, Statement, Truth, Variable
+from .formula import Anchor, And, Anything, Constant, Formula, Not, Or, Statement, Truth, Variable
 from .formula import statements as statements_of
 from .labels import Labels
-from .predicate import Fact, Predicate
-from .query import Query
-from .reading import (
+from .phrases import (
     KIN,
     Quality,
     Reading,
@@ -26,6 +24,8 @@ from .reading import (
     unary_reading,
     with_article,
 )
+from .predicate import Fact, Predicate
+from .query import Query
 from .rule import Rule
 
 
@@ -108,12 +108,16 @@ def statement_clause(
 
 def _num_named(body: Formula) -> int:
     """Count the body variables that need a name."""
-    return sum(len(s.line.anchors) - 2 for s in statements_of(body) if _names_variables(s.line))
+    return sum(len(s.anchors) - 2 for s in statements_of(body) if _names_variables(s))
 
 
-def _names_variables(line: Line) -> bool:
+def _names_variables(statement: Statement) -> bool:
     """Return whether the line joins two head variables; then the nodes between them need names."""
-    return len(line.moves) > 1 and isinstance(line.anchors[0], Variable) and isinstance(line.anchors[-1], Variable)
+    return (
+        len(statement.moves) > 1
+        and isinstance(statement.anchors[0], Variable)
+        and isinstance(statement.anchors[-1], Variable)
+    )
 
 
 class _Speaker:
@@ -165,7 +169,7 @@ class _Speaker:
                 plain = len(parts) == 2 and not any(" and " in part for part in parts)
                 return " or ".join(parts) if plain else "either " + ", or ".join(parts)
             case Statement():
-                return _joined(self._statement(formula.line), "and")
+                return _joined(self._statement(formula), "and")
             case Not(argument):
                 return self._negated(argument)
             case _:
@@ -174,7 +178,7 @@ class _Speaker:
     def _conjunct(self, formula: Formula) -> list[str]:
         match formula:
             case Statement():
-                return self._statement(formula.line)
+                return self._statement(formula)
             case Or():
                 text = self.formula(formula)
                 return [text if text.startswith("either ") else f"either {text}"]
@@ -188,89 +192,91 @@ class _Speaker:
             case Not(argument):
                 return self.formula(argument)
             case Statement():
-                return self._denied(formula.line)
+                return self._denied(formula)
             case _:
                 return f"it is not true that {self.formula(formula)}"
 
     # statements -----------------------------------------------------------------------------------
 
-    def _statement(self, line: Line) -> list[str]:
+    def _statement(self, statement: Statement) -> list[str]:
         """Return the clauses of a statement that holds."""
-        first, last = line.anchors[0], line.anchors[-1]
+        first, last = statement.anchors[0], statement.anchors[-1]
         if isinstance(first, Anything):
-            return [self._found(line, "")]
-        clauses = [self._quality(p, self.name(first)) for p in line.filters[0]]
-        if line.equal is not None:
-            clauses.append(f"{self.name(first)} is {self.name(line.equal)}")
-        if _names_variables(line):
-            clauses += self._walk(line)
-        elif line.moves:
-            clauses.append(self._first_move(line, ""))
-        if len(line.moves) and not isinstance(last, Anything):
-            clauses += [self._quality(p, self.name(last)) for p in line.filters[-1]]
+            return [self._found(statement, "")]
+        clauses = [self._quality(p, self.name(first)) for p in statement.filters[0]]
+        if statement.equal is not None:
+            clauses.append(f"{self.name(first)} is {self.name(statement.equal)}")
+        if _names_variables(statement):
+            clauses += self._walk(statement)
+        elif statement.moves:
+            clauses.append(self._first_move(statement, ""))
+        if len(statement.moves) and not isinstance(last, Anything):
+            clauses += [self._quality(p, self.name(last)) for p in statement.filters[-1]]
         return clauses
 
-    def _denied(self, line: Line) -> str:
+    def _denied(self, statement: Statement) -> str:
         """Return the negation of a statement: "nothing", "no shirt", or its only clause with "not"."""
-        first, last = line.anchors[0], line.anchors[-1]
+        first, last = statement.anchors[0], statement.anchors[-1]
         if isinstance(first, Anything):
-            return self._found(line, "no")
-        named = [f for node, f in enumerate(line.filters) if f and not isinstance(line.anchors[node], Anything)]
-        if not line.moves and line.equal is None and len(line.filters[0]) == 1:
-            return self._quality(line.filters[0][0], self.name(first), negated=True)
-        if not line.moves and line.equal is not None and not named:
-            return f"{self.name(first)} is not {self.name(line.equal)}"
+            return self._found(statement, "no")
+        named = [
+            f for node, f in enumerate(statement.filters) if f and not isinstance(statement.anchors[node], Anything)
+        ]
+        if not statement.moves and statement.equal is None and len(statement.filters[0]) == 1:
+            return self._quality(statement.filters[0][0], self.name(first), negated=True)
+        if not statement.moves and statement.equal is not None and not named:
+            return f"{self.name(first)} is not {self.name(statement.equal)}"
         if named:
-            return f"it is not true that {_joined(self._statement(line), 'and')}"
-        if _names_variables(line):
+            return f"it is not true that {_joined(self._statement(statement), 'and')}"
+        if _names_variables(statement):
             before = self._count
-            clauses = self._walk(line)
+            clauses = self._walk(statement)
             names = [f"Z{i + 1}" if self._num_named > 1 else "Z" for i in range(before, self._count)]
             return f"there is no {_joined(names, 'and')} such that {_joined(clauses, 'and')}"
-        if len(line.moves) == 1 and not isinstance(last, Anything):
-            move = line.moves[0]
+        if len(statement.moves) == 1 and not isinstance(last, Anything):
+            move = statement.moves[0]
             subject, object = (last, first) if move.inverse else (first, last)
             return clause(self.binary(move.predicate), self.name(subject), self.name(object), negated=True)
-        return self._first_move(line, "no")
+        return self._first_move(statement, "no")
 
-    def _found(self, line: Line, quantifier: str) -> str:
+    def _found(self, statement: Statement, quantifier: str) -> str:
         """Return the clause of an unanchored line: the image has a person that is wearing a shirt."""
-        if not line.moves:
-            return f"{self._place} has {self.thing(line.filters[0], quantifier)}"
-        thing = self._chain(line, 0, quantifier)
+        if not statement.moves:
+            return f"{self._place} has {self.thing(statement.filters[0], quantifier)}"
+        thing = self._chain(statement, 0, quantifier)
         return f"{self._place} has {thing}"
 
-    def _first_move(self, line: Line, quantifier: str) -> str:
+    def _first_move(self, statement: Statement, quantifier: str) -> str:
         """Return the clause of a line from a named anchor; its other nodes are described, not named."""
-        move, here = line.moves[0], self.name(line.anchors[0])
-        there = self._chain(line, 1, quantifier)
+        move, here = statement.moves[0], self.name(statement.anchors[0])
+        there = self._chain(statement, 1, quantifier)
         reading = self.binary(move.predicate)
         return clause(reading, there, here) if move.inverse else clause(reading, here, there)
 
-    def _chain(self, line: Line, node: int, quantifier: str) -> str:
+    def _chain(self, statement: Statement, node: int, quantifier: str) -> str:
         """Return a node as a noun phrase with everything that follows: a bicycle that a person is riding."""
-        anchor = line.anchors[node]
-        thing = self.thing(line.filters[node], quantifier) if isinstance(anchor, Anything) else self.name(anchor)
-        if node == len(line.moves):
+        anchor = statement.anchors[node]
+        thing = self.thing(statement.filters[node], quantifier) if isinstance(anchor, Anything) else self.name(anchor)
+        if node == len(statement.moves):
             return thing
-        move = line.moves[node]
-        other = self._chain(line, node + 1, "")
+        move = statement.moves[node]
+        other = self._chain(statement, node + 1, "")
         return f"{thing} {relative(self.binary(move.predicate), other, not move.inverse)}"
 
-    def _walk(self, line: Line) -> list[str]:
+    def _walk(self, statement: Statement) -> list[str]:
         """Return one clause per step from one head variable to the other; the nodes between them have names."""
         clauses = []
-        here = self.name(line.anchors[0])
-        for node, move in enumerate(line.moves, start=1):
+        here = self.name(statement.anchors[0])
+        for node, move in enumerate(statement.moves, start=1):
             qualities: list[str] = []
-            if isinstance(line.anchors[node], Anything):
+            if isinstance(statement.anchors[node], Anything):
                 introduced = there = self._fresh()
-                if any(self.unary(p).kind == "noun" for p in line.filters[node]):
-                    introduced = f"{self.thing(line.filters[node], '')} {there}"
+                if any(self.unary(p).kind == "noun" for p in statement.filters[node]):
+                    introduced = f"{self.thing(statement.filters[node], '')} {there}"
                 else:
-                    qualities = [self._quality(p, there) for p in line.filters[node]]
+                    qualities = [self._quality(p, there) for p in statement.filters[node]]
             else:
-                introduced = there = self.name(line.anchors[node])
+                introduced = there = self.name(statement.anchors[node])
             subject, object = (introduced, here) if move.inverse else (here, introduced)
             clauses += [clause(self.binary(move.predicate), subject, object), *qualities]
             here = there

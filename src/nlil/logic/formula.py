@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..errors import RuleError
 from .predicate import Predicate, Step
@@ -98,7 +99,7 @@ def _gather_filters(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     return steps[last_move + 1 :] + steps[: last_move + 1]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Statement:
     """psi: the path from `start` along `steps` meets `end`.  Build it from two paths with `Statement.meet`.
 
@@ -136,44 +137,33 @@ class Statement:
         back = tuple(step.reversed() for step in reversed(right.steps))
         return cls(left.start, left.steps + back, right.start)
 
-    @property
-    def line(self) -> Line:
-        """The statement, node by node."""
-        return Line.of(self)
+    # the same line, node by node: `moves[i]` leads from node i to node i + 1 ------------------------
 
+    @cached_property
+    def moves(self) -> tuple[Step, ...]:
+        """The steps from one node to the next."""
+        return tuple(step for step in self.steps if not step.is_filter)
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A statement, node by node: node i has the filters `filters[i]`; `moves[i]` leads from node i to node i + 1.
-
-    `anchors[i]` is ANY for a body variable. Without moves both ends of the statement are node 0; `equal` is then the
-    second anchor (X = Y) or None.
-    """
-
-    anchors: tuple[Anchor, ...]
-    filters: tuple[tuple[Predicate, ...], ...]
-    moves: tuple[Step, ...]
-    equal: Anchor | None
-
-    @classmethod
-    def of(cls, statement: Statement) -> Line:
-        """Return the line of a statement."""
-        filters: list[list[Predicate]] = [[]]
-        moves: list[Step] = []
-        for step in statement.steps:
+    @cached_property
+    def filters(self) -> tuple[tuple[Predicate, ...], ...]:
+        """The unary predicates of each node."""
+        found: list[list[Predicate]] = [[]]
+        for step in self.steps:
             if step.is_filter:
-                filters[-1].append(step.predicate)
+                found[-1].append(step.predicate)
             else:
-                moves.append(step)
-                filters.append([])
-        ends = (statement.start, *[ANY] * (len(moves) - 1), statement.end)
-        anchors, equal = ends[: len(moves) + 1], None
-        if not moves:
-            # One node with two ends: the first anchor names it, the other becomes an equation.
-            anchors = (statement.start,)
-            equal = None if isinstance(statement.end, Anything) else statement.end
-            equal = None if equal == statement.start else equal
-        return cls(anchors, tuple(map(tuple, filters)), tuple(moves), equal)
+                found.append([])
+        return tuple(map(tuple, found))
+
+    @property
+    def anchors(self) -> tuple[Anchor, ...]:
+        """The anchor of each node, ANY for a body variable."""
+        return (self.start, *[ANY] * (len(self.moves) - 1), self.end) if self.moves else (self.start,)
+
+    @property
+    def equal(self) -> Anchor | None:
+        """The second anchor of the only node (X = Y), or None: without moves, both ends are node 0."""
+        return None if self.moves or isinstance(self.end, Anything) or self.end == self.start else self.end
 
     @property
     def atoms(self) -> Iterator[tuple[Predicate, tuple[int, ...]]]:
@@ -257,4 +247,4 @@ def statements(formula: Formula) -> Iterator[Statement]:
 
 def length(formula: Formula) -> int:
     """Return the number of body atoms of `formula` (an equation counts as one)."""
-    return sum(len(s.steps) + (s.line.equal is not None) for s in statements(formula))
+    return sum(len(s.steps) + (s.equal is not None) for s in statements(formula))

@@ -70,7 +70,7 @@ class Rule:
             for anchor in (statement.start, statement.end):
                 if isinstance(anchor, Variable) and anchor not in self.head.variables:
                     raise RuleError(f"{anchor.name} is used in the body but is not a variable of the head")
-            wide = wide or statement.line.num_variables > 1
+            wide = wide or statement.num_variables > 1
         object.__setattr__(self, "distinct", self.distinct and wide)
         object.__setattr__(self, "_hash", hash((self.head, self.body, self.distinct)))
 

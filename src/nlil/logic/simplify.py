@@ -91,20 +91,19 @@ def _split(statement: Statement) -> list[Statement]:
     The remaining line has the same nodes, so `distinct` compares the same variables. Repeated filters of a node are
     dropped.
     """
-    line = statement.line
-    last = len(line.moves)
+    last = len(statement.moves)
     steps: list[Step] = []
     alone: list[Statement] = []
-    for node, filters in enumerate(line.filters):
+    for node, filters in enumerate(statement.filters):
         own = [Step(predicate) for predicate in dict.fromkeys(filters)]
-        if isinstance(line.anchors[node], Anything):
+        if isinstance(statement.anchors[node], Anything):
             steps += own
         else:
-            alone += [Statement(line.anchors[node], (step,)) for step in own]
-        steps += line.moves[node : node + 1]
-    if steps or line.equal is not None:
-        end = line.anchors[last] if last else line.equal or ANY
-        alone.append(Statement(line.anchors[0], tuple(steps), end))
+            alone += [Statement(statement.anchors[node], (step,)) for step in own]
+        steps += statement.moves[node : node + 1]
+    if steps or statement.equal is not None:
+        end = statement.anchors[last] if last else statement.equal or ANY
+        alone.append(Statement(statement.anchors[0], tuple(steps), end))
     return alone
 
 

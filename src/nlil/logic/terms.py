@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
+from ..errors import DataError
 from .text import atom_text
 from .tokens import QUOTED, STRING, Fault, begins_variable, unclosed, unquote
 
@@ -123,16 +125,22 @@ def conjuncts(term: Term) -> list[Term]:
     return [term]
 
 
-class ReadClause(NamedTuple):
-    """A clause as a `term`, the `line` that it begins on, and its `source`."""
+@dataclass(frozen=True)
+class Source:
+    """A clause as a `term`, with its `text` and its place: the `line` that it begins on, and the `path` of its file."""
 
     term: Term
+    text: str
     line: int
-    source: str
+    path: Path | None = None
+
+    def error(self, expected: str) -> DataError:
+        """Return the error that something else was `expected`."""
+        return DataError(f"expected {expected}, got {self.text!r}", self.path, self.line)
 
 
-def read_clauses(text: str) -> Iterator[ReadClause]:
-    """Yield every clause of `text`, each ended by a dot. Raises Fault."""
+def read_clauses(text: str, path: Path | None = None) -> Iterator[Source]:
+    """Yield every clause of `text`, which is that of the file at `path`, each ended by a dot. Raises Fault."""
     reader = _Reader(text)
     line, seen = 1, 0
     while reader.token.kind != "end":
@@ -144,7 +152,7 @@ def read_clauses(text: str) -> Iterator[ReadClause]:
         line += text.count("\n", seen, begin)
         seen = begin
         reader.advance()
-        yield ReadClause(term, line, " ".join(text[begin:end].split()))
+        yield Source(term, " ".join(text[begin:end].split()), line, path)
 
 
 def read_term(text: str) -> Term:

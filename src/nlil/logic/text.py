@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable
 from itertools import combinations
 
-from .formula import And, Anything, Constant, Formula, Line, Not, Or, Statement, Truth, Variable
+from .formula import And, Anything, Constant, Formula, Not, Or, Statement, Truth, Variable
 from .predicate import Fact, Predicate, Step
 from .rule import Head, Rule
 
@@ -124,36 +124,35 @@ class _Writer:
     def _negated(self, formula: Formula) -> str:
         if isinstance(formula, Truth | Not):
             return self._item(formula, set())
-        if isinstance(formula, Statement) and _num_atoms(formula.line) == 1 and not self._compares(formula):
+        if isinstance(formula, Statement) and _num_atoms(formula) == 1 and not self._compares(formula):
             return self._statement(formula, set())
         return f"({self.disjunction(formula)})"
 
     def _compares(self, statement: Statement) -> bool:
-        return self._distinct and statement.line.num_variables > 1
+        return self._distinct and statement.num_variables > 1
 
     def _statement(self, statement: Statement, said: set[frozenset[str]]) -> str:
-        line = statement.line
         names: dict[int, str] = {}
-        atoms = [self._atom(p, *[self._node(line, node, names) for node in nodes]) for p, nodes in line.atoms]
-        if line.equal is not None:
-            atoms.append(f"{self._node(line, 0, names)} = {self._anchor(line.equal)}")
+        atoms = [self._atom(p, *[self._node(statement, node, names) for node in nodes]) for p, nodes in statement.atoms]
+        if statement.equal is not None:
+            atoms.append(f"{self._node(statement, 0, names)} = {self._anchor(statement.equal)}")
         text = ", ".join(atoms)
-        if self._exact and not _holds_together(line):
+        if self._exact and not _holds_together(statement):
             text = f"({text})"
-        return ", ".join([text, *self._inequalities(line, names, said)])
+        return ", ".join([text, *self._inequalities(statement, names, said)])
 
-    def _node(self, line: Line, node: int, names: dict[int, str]) -> str:
+    def _node(self, statement: Statement, node: int, names: dict[int, str]) -> str:
         if node not in names:
-            names[node] = self._anchor(line.anchors[node])
+            names[node] = self._anchor(statement.anchors[node])
         return names[node]
 
-    def _inequalities(self, line: Line, names: dict[int, str], said: set[frozenset[str]]) -> list[str]:
+    def _inequalities(self, statement: Statement, names: dict[int, str], said: set[frozenset[str]]) -> list[str]:
         """Return Z1 \\= X for every pair of variables of the statement, the later variable first."""
         if not self._distinct:
             return []
-        variables = [name for node, name in names.items() if not isinstance(line.anchors[node], Constant)]
-        if isinstance(line.equal, Variable):
-            variables.append(line.equal.name)
+        variables = [name for node, name in names.items() if not isinstance(statement.anchors[node], Constant)]
+        if isinstance(statement.equal, Variable):
+            variables.append(statement.equal.name)
         result = []
         for later, earlier in ((b, a) for a, b in combinations(dict.fromkeys(variables), 2)):
             if frozenset((later, earlier)) not in said:
@@ -175,14 +174,14 @@ class _Writer:
         return f"{self._predicate(predicate.name)}({', '.join(arguments)})"
 
 
-def _num_atoms(line: Line) -> int:
-    return len(list(line.atoms)) + (line.equal is not None)
+def _num_atoms(statement: Statement) -> int:
+    return len(list(statement.atoms)) + (statement.equal is not None)
 
 
-def _holds_together(line: Line) -> bool:
+def _holds_together(statement: Statement) -> bool:
     """Return whether the parser would group these atoms: a single atom, or every atom has a body variable."""
-    if _num_atoms(line) == 1:
+    if _num_atoms(statement) == 1:
         return True
-    ends = (0, len(line.moves))
-    filtered = any(line.filters[end] and not isinstance(line.anchors[end], Anything) for end in ends)
+    ends = (0, len(statement.moves))
+    filtered = any(statement.filters[end] and not isinstance(statement.anchors[end], Anything) for end in ends)
     return not filtered

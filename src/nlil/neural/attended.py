@@ -20,7 +20,7 @@ from ..logic.labels import Labels
 from ..logic.predicate import Predicate
 from ..logic.rule import Rule
 from ..logic.simplify import FALSE, simplify
-from .extract import Reader
+from .extract import AttentionReader
 from .space import Attentions, Kind, Shape, Space, Start
 
 MOST_CHOICES = 8
@@ -33,7 +33,7 @@ INVERSE = "⁻¹"
 
 
 @dataclass(frozen=True)
-class Choice:
+class NamedChoice:
     """A choice by `name`, and its `weight` in the distribution."""
 
     name: str
@@ -53,14 +53,14 @@ class Strip:
     """
 
     title: str
-    choices: tuple[Choice, ...]
+    choices: tuple[NamedChoice, ...]
     num_others: int
     others: float
     on_path: bool
 
 
 @dataclass(frozen=True)
-class Layer:
+class AttendedLayer:
     """Distributions of one kind, named by `title`: the `strips` that are shown.
 
     `num_left_out` others are not shown; none of them is on the path.
@@ -83,7 +83,7 @@ class Attended:
 
     target: Predicate
     rule: Rule | None
-    layers: tuple[Layer, ...]
+    layers: tuple[AttendedLayer, ...]
 
     def to_dict(self, labels: Labels) -> dict[str, Any]:
         """Return plain values for JSON; `labels` are readable names."""
@@ -134,10 +134,10 @@ def attended(
         if name.startswith(f"{target}|")
     }  # fmt: skip
     space = Space.of_arrays(rules.predicates.index(target), target.arity, named)
-    return _Names(named, space, rules, linked, num_graphs).attended(target)
+    return _ChoiceNames(named, space, rules, linked, num_graphs).attended(target)
 
 
-class _Names:
+class _ChoiceNames:
     """The attentions of one target with the names of all choices."""
 
     def __init__(
@@ -154,7 +154,7 @@ class _Names:
         graph_of = None if num_graphs == 1 else np.arange(len(rules.entities), dtype=np.int32)
         self.kb = KnowledgeBase(rules.entities, rules.predicates, Facts.empty(), graph_of)
         self.space, self.labels = space, Labels.of(rules)
-        self.reader = Reader(self.kb, space, self.shape, stack, 0, linked)
+        self.reader = AttentionReader(self.kb, space, self.shape, stack, 0, linked)
         self.statement_texts = [self._statement_text(s) for s in range(self.shape.statements)]
 
     def attended(self, target: Predicate) -> Attended:
@@ -312,12 +312,12 @@ def _strip(title: str, weights: np.ndarray, names: Sequence[str | None], on_path
     """Return the largest choices of a distribution; ties go to the first. Padding has no name and no weight."""
     real = [i for i in np.argsort(-weights, kind="stable").tolist() if names[i] is not None]
     count = max(1, min(MOST_CHOICES, sum(weights[i] >= LEAST_WEIGHT for i in real)))
-    choices, rest = tuple(Choice(str(names[i]), float(weights[i])) for i in real[:count]), real[count:]
+    choices, rest = tuple(NamedChoice(str(names[i]), float(weights[i])) for i in real[:count]), real[count:]
     return Strip(title, choices, len(rest), float(weights[rest].sum()), on_path)
 
 
-def _layer(title: str, strips: Iterator[Strip] | Sequence[Strip]) -> Layer:
+def _layer(title: str, strips: Iterator[Strip] | Sequence[Strip]) -> AttendedLayer:
     """Return the strips of one kind that are shown, those on the path first."""
     found = sorted(strips, key=lambda strip: not strip.on_path)
     needed = max(MOST_STRIPS, sum(strip.on_path for strip in found))
-    return Layer(title, tuple(found[:needed]), max(len(found) - needed, 0))
+    return AttendedLayer(title, tuple(found[:needed]), max(len(found) - needed, 0))

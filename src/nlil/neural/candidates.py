@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from ..data.kb import KnowledgeBase
 from ..errors import RuleError
-from ..kernel.bodies import X_NODE, Y_NODE, IdLine
+from ..kernel.bodies import X_NODE, Y_NODE, Line
 from ..logic.formula import TRUE, And, Formula, Not, Or, Statement, X, Y, statements
 from ..logic.predicate import Predicate
 from ..logic.rule import Head, Rule
@@ -149,7 +149,7 @@ def as_codes(kb: KnowledgeBase, rule: Rule) -> Candidate:
     """Return the codes of a plain chain; any other `rule` unchanged."""
     if rule.target.arity != 2 or not rule.distinct or not isinstance(rule.body, Statement):
         return rule
-    line = IdLine.of(kb, rule.body)
+    line = Line.of(kb, rule.body)
     if any(line.filters) or line.equal is not None:
         return rule
     if (line.anchors[0], line.anchors[-1]) == (Y_NODE, X_NODE):

@@ -1,7 +1,7 @@
 """From attentions to explicit rules: the largest choices, sampled choices, or the k most probable rules.   [paper §5.1]
 
-Every family is read as a categorical distribution over its choices. `Reader` turns the choices of one member into
-formulas; the rule it yields has, with one-hot attentions, exactly the soft score (tests/property/test_soft_exact.py).
+Every family is read as a categorical distribution over its choices. `AttentionReader` turns the choices of one member
+into formulas; its rule has, with one-hot attentions, exactly the soft score (tests/property/test_soft_exact.py).
 `best_chains` reads the most probable statements between X and Y of all members of a group at once.
 """
 
@@ -20,10 +20,10 @@ from ..logic.formula import ANY, And, Formula, Not, Path, Statement, X, Y
 from ..logic.predicate import Step
 from ..logic.rule import Head, Rule
 from ..logic.simplify import FALSE
-from .plan import last_of_unary
+from .paths import last_of_unary
 from .space import PADDING, Attentions, Kind, Shape, Space
 
-Scored = list[tuple[float, Formula]]
+ScoredFormulas = list[tuple[float, Formula]]
 """Formulas with their log-probability, best first."""
 Paths = list[tuple[float, tuple[int, ...]]]
 """Operator sequences with their log-probability, best first."""
@@ -38,7 +38,7 @@ NEVER = -torch.inf
 ANY_LENGTH = 2**31
 
 
-class Reader:
+class AttentionReader:
     """Reads rules from the attentions of one member."""
 
     def __init__(
@@ -58,7 +58,7 @@ class Reader:
             shape: the sizes of the attentions.
             attentions: those of a stack of members.
             member: the member to read.
-            linked: whether statements that are not between X and Y count as false, as in the plan.
+            linked: whether statements that are not between X and Y count as false, as in QueryPaths.
             longest: limit of the body atoms of a statement in the beam.
         """
         self.kb, self.space, self.shape = kb, space, shape
@@ -143,7 +143,7 @@ class Reader:
     def _statement(
         self, s: int, left: int, left_path: tuple[int, ...], right: int, right_path: tuple[int, ...]
     ) -> Formula:
-        """Return P_k(left, right); statements without a head variable count as false, as in the plan."""
+        """Return P_k(left, right); statements without a head variable count as false, as in QueryPaths."""
         predicate = self.kb.predicates[int(self.space.predicates[s % self.shape.predicates])]
         one, two = self.space.starts[left], self.space.starts[right]
         assert one is not None and two is not None, "padding has no attention"  # noqa: PT018
@@ -168,10 +168,12 @@ class Reader:
         different = dict.fromkeys(formula for _, formula in self.scored(k) if formula != FALSE)
         return [self.rule(formula) for formula in islice(different, k)]
 
-    def scored(self, k: int) -> Scored:
+    def scored(self, k: int) -> ScoredFormulas:
         """Return the formulas of a beam of width `k`; a formula may occur more than once."""
         paths = self._best_paths(k)
-        levels: list[list[Scored]] = [[self._best_statements(s, paths, k) for s in range(self.shape.statements)]]
+        levels: list[list[ScoredFormulas]] = [
+            [self._best_statements(s, paths, k) for s in range(self.shape.statements)]
+        ]
         for first, second in self.factors:
             signed = [*levels[-1], *map(_negated, levels[-1])]
             levels.append([_best_products(signed, _log(first[c]), _log(second[c]), k) for c in range(len(first))])
@@ -193,7 +195,7 @@ class Reader:
             slots += previous
         return slots
 
-    def _best_statements(self, s: int, paths: list[Paths], k: int) -> Scored:
+    def _best_statements(self, s: int, paths: list[Paths], k: int) -> ScoredFormulas:
         """Return the most probable choices of both arguments of statement s, without trivial statements."""
         if self.space.predicates[s % self.shape.predicates] < 0:
             return []
@@ -227,11 +229,11 @@ def _largest(options: list[Any], k: int) -> list[Any]:
     return sorted(options, key=lambda option: -option[0])[:k]
 
 
-def _negated(formulas: Scored) -> Scored:
+def _negated(formulas: ScoredFormulas) -> ScoredFormulas:
     return [(p, Not(formula)) for p, formula in formulas]
 
 
-def _best_products(signed: list[Scored], first: np.ndarray, second: np.ndarray, k: int) -> Scored:
+def _best_products(signed: list[ScoredFormulas], first: np.ndarray, second: np.ndarray, k: int) -> ScoredFormulas:
     sides = []
     for log in (first, second):
         options = [
@@ -270,7 +272,7 @@ def best_chains(
 
     The terms are added one by one. A rule can be among the best only if its prefix, completed by the best possible
     suffix, is. So each of three rounds (start and end, left path, right path) keeps only the best sums of a row.
-    `Reader.scored` gives the same result member by member.
+    `AttentionReader.scored` gives the same result member by member.
 
     Ties go to the smaller index.
 
@@ -283,7 +285,7 @@ def best_chains(
         longest: limit of the body atoms of a chain.
         positive: leave out negations, which hold for nearly all pairs.
     """
-    assert not shape.widths, "formulas are read by Reader"
+    assert not shape.widths, "formulas are read by AttentionReader"
     device, members = attentions.output.device, attentions.members
     tables = _Tables.of(kb, spaces, shape, device)
     is_filter = torch.tensor([p.arity == 1 for p in kb.predicates], device=device).repeat_interleave(2)

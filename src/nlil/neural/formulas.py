@@ -22,9 +22,9 @@ from ..kernel.threads import one_torch_thread
 from ..logic.formula import And, Formula, Not, Or, Statement, X
 from ..logic.predicate import Predicate, Step
 from ..logic.simplify import simplify_formula
-from .extract import Reader
+from .extract import AttentionReader
 from .generator import make_stack, member_seed
-from .plan import Given
+from .paths import GivenStatements
 from .space import Kind, Masks, Shape, Space, Start
 from .training import Block, Trainer
 
@@ -36,7 +36,7 @@ HELD_OUT = 5
 """Every n-th query is held out for validation."""
 
 
-class GivenReader(Reader):
+class GivenReader(AttentionReader):
     """Reads formulas over given statements s0(X), s1(X), ..."""
 
     def _statement(
@@ -146,7 +146,7 @@ def _blocks(
         here = slice(begin, begin + config.batch)
         parts = (torch.from_numpy(part[:, here]).to(config.device) for part in (real, table, label))
         real_here, table_here, label_here = parts
-        found.append(Block(Given(shape, real_here, table_here), label_here, positives))
+        found.append(Block(GivenStatements(shape, real_here, table_here), label_here, positives))
     return found
 
 

@@ -1,7 +1,7 @@
 """The sums of `products` on a GPU: one kernel sums segments, for the forward pass and both gradients.
 
 Needs Triton, which comes with every CUDA build of torch for Linux; imported only for CUDA tensors.
-No atomics: every sum runs in the order of the plan's lists, so the same inputs give the same bits.
+No atomics: every sum runs in the order of the lists of edges, so the same inputs give the same bits.
 
 `benchmarks/sparse_products.py` times it beside plain torch, forward and backward. The tests compare it with the
 loop for a CPU (test_gpu_kernels.py), and that with dense matrices (test_soft.py).
@@ -40,7 +40,7 @@ class Lists:
     sums: Rounds
 
 
-# The lists of a plan are reused in every epoch and live as long as the plan.
+# The lists of a block are reused in every epoch and live as long as the block.
 _LISTS: WeakKeyDictionary[Products, dict[str, Lists]] = WeakKeyDictionary()
 
 
@@ -73,7 +73,7 @@ def sums(entries: Products, by: str, one: Tensor, two: Tensor) -> Tensor:
 
 
 def _lists(entries: Products, by: str) -> Lists:
-    """Return the entries sorted by the column `by`; computed once per plan.
+    """Return the entries sorted by the column `by`; computed once per block.
 
     They are copied: reading them through a permutation would cost one more memory access per entry.
     """

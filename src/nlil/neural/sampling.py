@@ -25,7 +25,7 @@ TRIES = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Queries:
+class LabelledQueries:
     """Queries p(x, y) or p(x): those of one target in random order (n,), or of a block of G targets x B queries.
 
     Attributes:
@@ -42,8 +42,8 @@ class Queries:
     def __len__(self) -> int:
         return len(self.x)
 
-    def __getitem__(self, rows: Longs | Mask | slice) -> Queries:
-        return Queries(self.x[rows], self.y[rows], self.label[rows], self.hide[rows])
+    def __getitem__(self, rows: Longs | Mask | slice) -> LabelledQueries:
+        return LabelledQueries(self.x[rows], self.y[rows], self.label[rows], self.hide[rows])
 
     @property
     def real(self) -> Mask:
@@ -74,7 +74,7 @@ class Sampler:
         self.held: dict[int, Longs] = {}  # keys of the validation queries of each target
         self._kinds: Longs | None = None
 
-    def queries(self, target: int) -> tuple[Queries, Queries]:
+    def queries(self, target: int) -> tuple[LabelledQueries, LabelledQueries]:
         """Return (training, validation) queries of `target`. Without validation facts, a tenth of them is held out."""
         random = np.random.default_rng((self.config.seed, 1, target))
         valid, most = self.valid.of(target), self.config.positives
@@ -90,7 +90,7 @@ class Sampler:
         self.held[target] = np.zeros(0, np.int64) if checked is train else self._keys(checked.x, checked.y)
         return train, checked
 
-    def fresh(self, target: int, round: int, positives: int) -> Queries:
+    def fresh(self, target: int, round: int, positives: int) -> LabelledQueries:
         """Draw training queries of a later `round`, with at most `positives` facts and no validation query."""
         random = np.random.default_rng((self.config.seed, 1, target, round))
         drawn = self._drawn(target, self.positives.of(target), positives, random)
@@ -106,7 +106,7 @@ class Sampler:
         is_unary = self.kb.predicates[target].arity == 1
         return not is_unary or int(np.count_nonzero(self.kb.domain)) - facts > wanted * facts
 
-    def _drawn(self, target: int, facts: Facts, most: int, random: np.random.Generator) -> Queries:
+    def _drawn(self, target: int, facts: Facts, most: int, random: np.random.Generator) -> LabelledQueries:
         """Return at most `most` facts and their negatives, in random order."""
         visible = self._keys(*_columns(self.kb.facts.of(target)))  # facts to hide from their own queries
         others = (self._keys(*_columns(some.of(target))) for some in (self.valid, self.positives))
@@ -133,9 +133,9 @@ class Sampler:
         label = np.concatenate([weight, np.zeros(len(false_x), np.float32)])
         hide = np.isin(self._keys(all_x, all_y), visible) | hides_without_fact(self.kb, target)
         order = random.permutation(len(all_x))
-        return Queries(all_x, all_y, label, hide)[order]
+        return LabelledQueries(all_x, all_y, label, hide)[order]
 
-    def _spared(self, queries: Queries, count: int) -> Mask:
+    def _spared(self, queries: LabelledQueries, count: int) -> Mask:
         """Return which queries are held out, facts and negatives in proportion.
 
         The first fact of a kind is held out last: no other one may teach the same.
@@ -234,7 +234,7 @@ def _columns(facts: Facts) -> tuple[Longs, Longs]:
     return facts.subject.astype(np.int64), facts.object.astype(np.int64)
 
 
-def blocks(queries: list[Queries], batch: int | None = None) -> list[Queries]:
+def blocks(queries: list[LabelledQueries], batch: int | None = None) -> list[LabelledQueries]:
     """Return the `queries` of G targets as blocks of at most `batch` queries each, padded; None: as one block."""
     longest = max((len(own) for own in queries), default=0)
     count = max(1, -(-longest // batch)) if batch else 1
@@ -243,9 +243,9 @@ def blocks(queries: list[Queries], batch: int | None = None) -> list[Queries]:
         parts = [own[first::count] for own in queries]
         width = -(-max(1, *map(len, parts)) // ALIGNED) * ALIGNED
 
-        def grid(column: str, empty: int, parts: list[Queries] = parts, width: int = width) -> np.ndarray:
+        def grid(column: str, empty: int, parts: list[LabelledQueries] = parts, width: int = width) -> np.ndarray:
             rows = [getattr(part, column) for part in parts]
             return np.stack([np.pad(row, (0, width - len(row)), constant_values=empty) for row in rows])
 
-        result.append(Queries(grid("x", NO_ENTITY), grid("y", NO_ENTITY), grid("label", 0), grid("hide", 0)))
+        result.append(LabelledQueries(grid("x", NO_ENTITY), grid("y", NO_ENTITY), grid("label", 0), grid("hide", 0)))
     return result

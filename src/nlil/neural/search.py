@@ -28,11 +28,11 @@ from ..logic.rule import Rule
 from ..logic.text import rule_text
 from ..progress import Progress, Stop, silent
 from .candidates import Candidate, as_candidate, as_codes, as_rule, usable, usable_chain
-from .extract import ANY_LENGTH, Chain, Reader, best_chains
+from .extract import ANY_LENGTH, AttentionReader, Chain, best_chains
 from .generator import make_stack, member_seed
-from .plan import Limits, attention_graph, build_plan
+from .paths import PathLimits, attention_graph, build_paths
 from .refine import Parts
-from .sampling import Queries, Sampler, blocks
+from .sampling import LabelledQueries, Sampler, blocks
 from .select import count_candidates, longest_chain
 from .space import Masks, Space
 from .training import COLUMNS, Block, Trainer
@@ -123,7 +123,7 @@ class Training:
     """
 
     kb: KnowledgeBase
-    groups: list[Group]
+    groups: list[MemberGroup]
     attentions: dict[str, np.ndarray]
     history: list[dict[str, Any]]
     negatives: Facts | None = None
@@ -148,7 +148,7 @@ class Training:
 
 def _groups(
     kb: KnowledgeBase, targets: Sequence[int], config: LearnerConfig, surroundings: Surroundings
-) -> list[Group]:
+) -> list[MemberGroup]:
     """Group targets of one arity; targets without a vocabulary are left out."""
     graph = attention_graph(kb, config.device)
     longest = longest_chain(kb)
@@ -158,14 +158,14 @@ def _groups(
         spaces = [surroundings.space(t, config) for t in targets if kb.predicates[t].arity == arity]
         spaces = [s for s in spaces if len(s.predicates) and len(kb.facts.of(s.target))]
         groups += [
-            Group(kb, graph, spaces[i : i + size], config, surroundings.hints, longest)
+            MemberGroup(kb, graph, spaces[i : i + size], config, surroundings.hints, longest)
             for i in range(0, len(spaces), size)
         ]
     return groups
 
 
 @dataclass
-class Group:
+class MemberGroup:
     """Targets of one arity that are trained as one stack: all restarts of all of them are its members.
 
     `longest` is the number of body atoms of the longest chain that can be counted; `graph` has the facts as edges.
@@ -202,7 +202,7 @@ class Group:
     # training -------------------------------------------------------------------------------------
 
     def prepare(self, sampler: Sampler) -> Trainer:
-        """Make queries with `sampler`, plans, and new generators."""
+        """Make queries with `sampler`, their paths, and new generators."""
         config, device = self.config, self.graph.pointer.device
         drawn = [sampler.queries(space.target) for space in self.spaces]
         masks = Masks.of(self.spaces, self.shape, config.restarts, device)
@@ -226,10 +226,10 @@ class Group:
         renewed = fresh if any(map(sampler.has_more, targets)) else None
         return Trainer(stack, train, valid, config, self._makes_a_rule, renewed)
 
-    def _block(self, queries: Queries) -> Block:
-        limits = Limits(self.config.step_edges, self.config.meet_edges)
+    def _block(self, queries: LabelledQueries) -> Block:
+        limits = PathLimits(self.config.step_edges, self.config.meet_edges)
         return Block(
-            build_plan(self.kb, self.graph, self.spaces, self.shape, queries, limits, self.linked),
+            build_paths(self.kb, self.graph, self.spaces, self.shape, queries, limits, self.linked),
             torch.from_numpy(queries.label).to(self.graph.pointer.device),
         )
 
@@ -237,7 +237,7 @@ class Group:
         with torch.no_grad():
             attentions = trainer.stack.attentions(trainer.temperature(trainer.epoch))
         space = self.spaces[member // self.config.restarts]
-        reader = Reader(self.kb, space, self.shape, attentions, member, self.linked)
+        reader = AttentionReader(self.kb, space, self.shape, attentions, member, self.linked)
         return as_candidate(reader.argmax()) is not None
 
     # reading rules ----------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ class Group:
                 chains = best_chains(kb, self.spaces, self.shape, attentions, config.beam, self.longest, large)
             attentions = attentions.map(lambda t: t.cpu())
         for g, space in enumerate(self.spaces):
-            reader = Reader(kb, space, self.shape, attentions, g, self.linked, self.longest)
+            reader = AttentionReader(kb, space, self.shape, attentions, g, self.linked, self.longest)
             restart = members[g] % config.restarts
             random = np.random.default_rng((config.seed, 3, space.target, restart, trainer.epoch))
             rules = [reader.argmax()]
@@ -283,7 +283,7 @@ class Group:
         for g, space in enumerate(self.spaces):
             for restart in range(config.restarts):
                 member = g * config.restarts + restart
-                reader = Reader(self.kb, space, self.shape, attentions, member, self.linked, self.longest)
+                reader = AttentionReader(self.kb, space, self.shape, attentions, member, self.linked, self.longest)
                 self._add(g, [reader.argmax()])
                 if member in chains:
                     self._add_chains(g, chains[member])
@@ -328,7 +328,9 @@ class Group:
         ranked, best = trainer.order(), []
         for g, space in enumerate(self.spaces):
             order = (g * self.config.restarts + ranked[g]).tolist()
-            readers = (Reader(self.kb, space, self.shape, attentions, m, self.linked, self.longest) for m in order)
+            readers = (
+                AttentionReader(self.kb, space, self.shape, attentions, m, self.linked, self.longest) for m in order
+            )
             said = (m for m, reader in zip(order, readers) if usable([reader.argmax()], self.large, parts=False))
             best.append(next(said, order[0]))
         return best
@@ -360,7 +362,9 @@ def _candidates(texts: Texts) -> list[dict[Candidate, None]]:
     return [{parse_rule(c) if isinstance(c, str) else tuple(c): None for c in said} for said in texts]
 
 
-def _train(group: Group, sampler: Sampler, progress: Progress, stop: Stop, store: Store | None, key: str) -> Trained:
+def _train(
+    group: MemberGroup, sampler: Sampler, progress: Progress, stop: Stop, store: Store | None, key: str
+) -> Trained:
     """Return the attentions and the history of the group; its candidates are then in `group.found`.
 
     The checkpoint of a finished group has just these; that of an unfinished one, the state of its trainer.

@@ -30,7 +30,7 @@ from ..logic.simplify import FALSE, simplify
 from ..progress import Progress, Stop
 from ..search.chains import ChainCounter
 from ..search.longer import estimates
-from ..search.options import ChainRows, CountOptions, Task, join_rows
+from ..search.options import ChainRows, CountingTask, CountOptions, join_rows
 from .candidates import Candidate, Codes, as_candidate, as_rule, removals, shorter
 from .refine import LEAST_GAIN, Parts, Refiner
 
@@ -129,7 +129,7 @@ def count_chains(
     """
     targets = np.array(sorted(proposed), np.int32)
     settings = CountOptions(min_support=config.min_support, min_confidence=config.min_confidence)
-    task = Task.of(kb.crisp, Graph.of(kb.crisp), targets, settings, progress)
+    task = CountingTask.of(kb.crisp, Graph.of(kb.crisp), targets, settings, progress)
     parts = [RuleSet.empty(kb)]
     for length in sorted({len(body) for bodies in proposed.values() for body in bodies}):
         own = [[body for body in proposed[t] if len(body) == length] for t in targets.tolist()]

@@ -1,4 +1,4 @@
-"""Soft evaluation: the value of every formula of a stack of attentions, for the queries of a plan.   [paper §3]
+"""Soft evaluation: the value of every formula of a stack of attentions, for the queries of a block.   [paper §3]
 
 paths        v^(t) = sum over operators k of s_phi,t[k] * M_k^T v^(t-1): one sparse product per step
 statements   psi_k = squash( (s_psi,k . v_left) M_k (s_psi',k . v_right) )
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ..kernel.calculus import soft_and, soft_not
-from .plan import Given, Plan
+from .paths import GivenStatements, QueryPaths
 from .products import Products, multiply_add
 from .space import Attentions
 
@@ -48,49 +48,49 @@ class Lifted:
         return (count * factor).clamp(max=1.0)
 
 
-def paths(plan: Plan, attentions: Attentions) -> Tensor:
+def path_values(paths: QueryPaths, attentions: Attentions) -> Tensor:
     """Return (rows, P, R): the value of every row in every slot."""
-    shape = plan.shape
-    restarts = attentions.members // plan.targets
+    shape = paths.shape
+    restarts = attentions.members // paths.targets
     heads = shape.heads
     # (G * O, H * R) for each step: the attention of operator o for all heads and restarts
-    table = attentions.operators.reshape(plan.targets, restarts, heads, shape.steps, shape.operators)
-    table = table.permute(3, 0, 4, 2, 1).reshape(shape.steps, plan.targets * shape.operators, heads * restarts)
-    start = plan.start.to(table.dtype)
+    table = attentions.operators.reshape(paths.targets, restarts, heads, shape.steps, shape.operators)
+    table = table.permute(3, 0, 4, 2, 1).reshape(shape.steps, paths.targets * shape.operators, heads * restarts)
+    start = paths.start.to(table.dtype)
     value = start[:, None].expand(-1, heads * restarts)
     slots = [start[:, None, None].expand(-1, 1, restarts)]
-    for t, move in enumerate(plan.moves):
+    for t, move in enumerate(paths.moves):
         value = multiply_add(value, table[t], move)
         slots.append(value.view(-1, heads, restarts))
     return torch.cat(slots, 1)
 
 
-def statements(plan: Plan | Given, attentions: Attentions, squash: Squash) -> Tensor:
+def statements(paths: QueryPaths | GivenStatements, attentions: Attentions, squash: Squash) -> Tensor:
     """Return (G, B, R, I * K): psi of every statement for every query."""
-    if isinstance(plan, Given):
-        return plan.values[:, :, None].expand(-1, -1, attentions.members // plan.targets, -1)
-    return squash(statement_counts(plan, attentions))
+    if isinstance(paths, GivenStatements):
+        return paths.values[:, :, None].expand(-1, -1, attentions.members // paths.targets, -1)
+    return squash(statement_counts(paths, attentions))
 
 
-def statement_counts(plan: Plan, attentions: Attentions) -> Tensor:
+def statement_counts(paths: QueryPaths, attentions: Attentions) -> Tensor:
     """Return what is squashed: the weighted number of groundings of every statement."""
-    shape = plan.shape
-    restarts = attentions.members // plan.targets
-    value = paths(plan, attentions)
+    shape = paths.shape
+    restarts = attentions.members // paths.targets
+    value = path_values(paths, attentions)
     if shape.instances > 1:
         value = value.repeat(1, 1, shape.instances)
 
     def argument(attention: Tensor, pairs: Products) -> Tensor:
         """Return (pairs, I * R): the value of each pair's row, with slots weighted by the attention of its start."""
-        split = attention.reshape(plan.targets, restarts, shape.instances, shape.predicates, shape.starts, shape.slots)
+        split = attention.reshape(paths.targets, restarts, shape.instances, shape.predicates, shape.starts, shape.slots)
         table = split.permute(0, 3, 4, 5, 2, 1).reshape(-1, shape.slots, shape.instances * restarts)
         return multiply_add(value, table, pairs)
 
-    left, right = argument(attentions.left, plan.left), argument(attentions.right, plan.right)
+    left, right = argument(attentions.left, paths.left), argument(attentions.right, paths.right)
     left = torch.cat([left.new_ones(1, left.shape[1]), left])
-    count = multiply_add(left, right, plan.meets)
-    count = count.reshape(plan.targets, plan.queries, shape.predicates, shape.instances, restarts)
-    return count.permute(0, 1, 4, 3, 2).reshape(plan.targets, plan.queries, restarts, shape.statements)
+    count = multiply_add(left, right, paths.meets)
+    count = count.reshape(paths.targets, paths.queries, shape.predicates, shape.instances, restarts)
+    return count.permute(0, 1, 4, 3, 2).reshape(paths.targets, paths.queries, restarts, shape.statements)
 
 
 def formulas(psi: Tensor, attentions: Attentions) -> Tensor:
@@ -109,8 +109,8 @@ def formulas(psi: Tensor, attentions: Attentions) -> Tensor:
     return torch.cat(every, -1)
 
 
-def scores(plan: Plan | Given, attentions: Attentions, squash: Squash = clamp) -> Tensor:
+def scores(paths: QueryPaths | GivenStatements, attentions: Attentions, squash: Squash = clamp) -> Tensor:
     """Return (G, B, R): the score of every query under every restart of its target."""
-    every = formulas(statements(plan, attentions, squash), attentions)
-    output = attentions.output.reshape(plan.targets, -1, plan.shape.outputs)
+    every = formulas(statements(paths, attentions, squash), attentions)
+    output = attentions.output.reshape(paths.targets, -1, paths.shape.outputs)
     return torch.einsum("gbrf,grf->gbr", every, output)

@@ -19,7 +19,7 @@ from torch import Tensor
 from ..config import LearnerConfig
 from ..progress import Stop
 from .generator import Stack
-from .plan import Given, Plan
+from .paths import GivenStatements, QueryPaths
 from .soft import Lifted, Squash, clamp, scores, sigmoid
 from .space import Attentions
 
@@ -41,20 +41,20 @@ MOMENTS = {"m": "exp_avg", "v": "exp_avg_sq", "s": "step"}
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """A plan and the labels of its queries.
+    """The paths of a block of queries, and their labels.
 
     Attributes:
         label: (G, B).
         positives: the total weight of positives; negatives have the rest, up to 1.
     """
 
-    plan: Plan | Given
+    paths: QueryPaths | GivenStatements
     label: Tensor
     positives: float = 0.5
 
     def losses(self, attentions: Attentions, squash: Squash) -> tuple[Tensor, Tensor]:
         """Return the mean cross-entropy over the real queries (G, R), and the scores (G, B, R)."""
-        score = scores(self.plan, attentions, squash)
+        score = scores(self.paths, attentions, squash)
         inside = score.clamp(MARGIN, 1 - MARGIN)
         label = self.label[..., None]
         entropy = -(label * inside.log() + (1 - label) * (1 - inside).log())
@@ -66,13 +66,13 @@ class Block:
 
         If a false answer is worse than a missed one, negatives weigh more (`positives` below .5).
         """
-        parts = [share * self.plan.real for share in (self.label, 1 - self.label)]
+        parts = [share * self.paths.real for share in (self.label, 1 - self.label)]
         true, false = (part / part.sum(1, keepdim=True).clamp(min=1) for part in parts)
         return self.positives * true + (1 - self.positives) * false
 
 
 @dataclass(frozen=True)
-class Row:
+class EpochRow:
     """The figures of every member (M,) at the end of an `epoch`.
 
     `temperature` is that of the softmax; `loss` is on training queries, `valid_loss` and `valid_f1` on validation
@@ -115,7 +115,7 @@ class Trainer:
         self.epoch = 0
         self.best = np.full(len(stack), np.inf)
         self.waited = np.zeros(len(stack), np.int64)
-        self.history: list[Row] = []
+        self.history: list[EpochRow] = []
         self.solved = False
 
     def temperature(self, epoch: int) -> float:
@@ -155,9 +155,9 @@ class Trainer:
         hard = self.stack.attentions(self.temperature(self.epoch)).one_hot()
         total, queries = torch.zeros(len(self.stack), device=self.stack.device), 0
         for block in (*self.blocks, *self.valid):
-            size = int(block.plan.real.sum())
+            size = int(block.paths.real.sum())
             queries += size
-            for piece in self._pieces(block.plan):
+            for piece in self._pieces(block.paths):
                 members = self._members(piece)
                 total[members] += size * block.losses(hard[members], clamp)[0].flatten()
         return total / max(1, queries)
@@ -192,8 +192,8 @@ class Trainer:
         Members are independent, so the block is evaluated for as many restarts at a time as fit into memory.
         """
         leaves = attentions.map(lambda t: t.detach().requires_grad_())
-        losses = torch.zeros(block.plan.targets, self.config.restarts, device=self.stack.device)
-        for piece in self._pieces(block.plan):
+        losses = torch.zeros(block.paths.targets, self.config.restarts, device=self.stack.device)
+        for piece in self._pieces(block.paths):
             loss, _ = block.losses(leaves[self._members(piece)], squash)
             loss.sum().backward()
             losses[:, piece] = loss.detach()
@@ -203,11 +203,11 @@ class Trainer:
         torch.autograd.backward([entropy, *(t for t, _ in known)], [None, *(gradient for _, gradient in known)])
         return losses.flatten()
 
-    def _pieces(self, plan: Plan | Given) -> list[slice]:
+    def _pieces(self, paths: QueryPaths | GivenStatements) -> list[slice]:
         """Return slices of restarts to evaluate together: as many as fit into half of the memory, over all threads."""
         config = self.config
         threads = config.threads or os.cpu_count() or 1
-        most = int(config.memory / 2 / (threads if self.stack.device.type == "cpu" else 1) / plan.bytes_of_restart)
+        most = int(config.memory / 2 / (threads if self.stack.device.type == "cpu" else 1) / paths.bytes_of_restart)
         size = min(config.restarts, max(1, most))
         return [slice(low, min(low + size, config.restarts)) for low in range(0, config.restarts, size)]
 
@@ -229,11 +229,11 @@ class Trainer:
         counts = torch.zeros(3, len(self.stack), device=self.stack.device)
         for block in self.valid:
             true = block.label[..., None] >= 0.5
-            for piece in self._pieces(block.plan):
+            for piece in self._pieces(block.paths):
                 members = self._members(piece)
                 soft, _ = block.losses(attentions[members], squash)
                 valid[members] += soft.flatten() / len(self.valid)
-                says = (scores(block.plan, hard[members], clamp) > 0) & block.plan.real[..., None]
+                says = (scores(block.paths, hard[members], clamp) > 0) & block.paths.real[..., None]
                 every = (says & true, says, true.expand_as(says))
                 counts[:, members] += torch.stack([part.sum(1) for part in every]).reshape(3, -1).to(counts.dtype)
         f1 = 2 * counts[0] / (counts[1] + counts[2]).clamp(min=1)
@@ -241,7 +241,7 @@ class Trainer:
         better = now < self.best - 1e-4
         self.waited = np.where(better, 0, self.waited + VALIDATION_EPOCHS)
         self.best = np.where(better, now, self.best)
-        row = Row(self.epoch, temperature, loss, now, f1.cpu().numpy(), attentions.entropy().cpu().numpy())
+        row = EpochRow(self.epoch, temperature, loss, now, f1.cpu().numpy(), attentions.entropy().cpu().numpy())
         self.history.append(row)
         self.solved = self._is_solved(row.loss)
 
@@ -290,4 +290,4 @@ class Trainer:
         for round in range(max(1, rounds - len(self.blocks) + 1), rounds + 1):
             self._renew(round)
         columns = [arrays[f"h.{name}"] for name in COLUMNS]
-        self.history = [Row(*when, *rows) for when, *rows in zip(values["history"], *columns)]
+        self.history = [EpochRow(*when, *rows) for when, *rows in zip(values["history"], *columns)]

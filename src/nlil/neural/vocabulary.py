@@ -17,6 +17,8 @@ Hints = Mapping[int, np.ndarray]
 
 MOST_STARTS = 1000
 """A unary predicate with more entities (in one graph) can be a filter and a statement, but not a start: too costly."""
+HINT_STRENGTH = 20.0
+"""How much the operators of counted rules are preferred at the start."""
 
 
 class Surroundings:
@@ -136,14 +138,14 @@ def common_shape(spaces: list[Space], config: LearnerConfig) -> Shape:
     )
 
 
-def warm_start(hints: Hints, spaces: list[Space], strength: float = 20.0) -> np.ndarray:
+def warm_start(hints: Hints, spaces: list[Space]) -> np.ndarray:
     """Return (G, O): a prior added to the scores of operators, so that those of counted rules are tried first.
 
-    It is log(1 + `strength` * hint), so that no operator is excluded.
+    It is log(1 + HINT_STRENGTH * hint), so that no operator is excluded.
     """
     prior = np.zeros((len(spaces), len(spaces[0].operators)), np.float32)
     for g, space in enumerate(spaces):
         if space.target in hints:
             real = space.operators != PADDING
-            prior[g, real] = np.log1p(strength * hints[space.target][space.operators[real]])
+            prior[g, real] = np.log1p(HINT_STRENGTH * hints[space.target][space.operators[real]])
     return prior

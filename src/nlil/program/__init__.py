@@ -1,7 +1,7 @@
 """Logic programs: the smallest program that covers the positive examples and no negative one.
 
 Predicates may have any number of arguments, so this package has its own tables (base.py) and joins (joins.py).
-Candidate clauses are found by adding literals (candidates.py), recursive clauses are followed from goal to sub-goal
+Candidate clauses are found by adding literals (refinement.py), recursive clauses are followed from goal to sub-goal
 (recursion.py), a cheapest cover chooses clauses (cover.py), and the reported result is what these derive together, up
 to the fixpoint (fixpoint.py).
 

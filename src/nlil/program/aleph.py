@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ..errors import DataError
-from ..logic.terms import Compound, Name, Term
+from ..logic.terms import Compound, Name, Source, Term
 from .bias import Bias
 from .clause import Symbol
-from .source import Atom, Source, atom_of, read_source
+from .source import GroundAtom, atom_of, read_source
 
 MARKS = {"+": True, "-": False, "#": False}
 """Prefix of the type of an argument -> whether it is an input; # marks an entity."""
@@ -24,9 +24,9 @@ def aleph_files(folder: Path) -> tuple[Path, Path, Path | None] | None:
     return found[0], found[0].with_suffix(".f"), negatives if negatives.is_file() else None
 
 
-def read_atoms(path: Path | None) -> list[Atom]:
+def read_atoms(path: Path | None) -> list[GroundAtom]:
     """Return the facts of a file of examples; none if there is no file."""
-    found: list[Atom] = []
+    found: list[GroundAtom] = []
     for source in [] if path is None else read_source(path):
         atom = atom_of(source.term)
         if atom is None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..errors import DataError, NlilError
-from ..logic.terms import Compound, Name, Term, Variable, conjuncts, is_ground
-from .base import Base, BaseBuilder, Rows
+from ..logic.terms import Compound, Name, Source, Term, Variable, conjuncts, is_ground
+from .base import Base, BaseBuilder, Tuples
 from .clause import AT_LEAST, AT_MOST, DIFFERENT, EQUAL, LESS, MORE, Clause, Literal, Symbol
 from .fixpoint import derive
-from .source import Atom, Source, atom_of, symbol_of
+from .source import GroundAtom, atom_of, symbol_of
 
 TESTS = {
     "=": EQUAL, "==": EQUAL, "=:=": EQUAL, "\\=": DIFFERENT, "\\==": DIFFERENT, "=\\=": DIFFERENT,
@@ -25,9 +25,9 @@ class NotDatalog(Exception):
     """A clause that our fixpoint cannot evaluate: it has compound terms, arithmetic, cut or an unsafe variable."""
 
 
-def split(sources: Sequence[Source]) -> tuple[list[Atom], list[Source]]:
+def split(sources: Sequence[Source]) -> tuple[list[GroundAtom], list[Source]]:
     """Return the ground facts, and the other clauses; directives are left out."""
-    facts: list[Atom] = []
+    facts: list[GroundAtom] = []
     clauses: list[Source] = []
     for source in sources:
         match source.term:
@@ -48,7 +48,7 @@ def split(sources: Sequence[Source]) -> tuple[list[Atom], list[Source]]:
     return facts, clauses
 
 
-def not_datalog(facts: Sequence[Atom], sources: Sequence[Source]) -> Source | None:
+def not_datalog(facts: Sequence[GroundAtom], sources: Sequence[Source]) -> Source | None:
     """Return the first clause that our fixpoint cannot evaluate with these `facts`, or None.
 
     A predicate without facts and clauses is assumed to be a built-in of Prolog.
@@ -57,7 +57,7 @@ def not_datalog(facts: Sequence[Atom], sources: Sequence[Source]) -> Source | No
     known |= {s for source in sources if (s := symbol_of(_head(source.term))) is not None}
     for source in sources:
         try:
-            clauses = list(_clauses(source.term, _Names()))
+            clauses = list(_clauses(source.term, _Arguments()))
         except NotDatalog:
             return source
         if any(literal.symbol not in known for clause in clauses for literal in clause.body):
@@ -69,14 +69,14 @@ def _head(term: Term) -> Term:
     return term.args[0] if isinstance(term, Compound) and term.functor == ":-" else term
 
 
-def evaluated(facts: Sequence[Atom], sources: Sequence[Source]) -> list[Atom]:
+def evaluated(facts: Sequence[GroundAtom], sources: Sequence[Source]) -> list[GroundAtom]:
     """Return the `facts` and everything that the clauses, which must be Datalog, derive from them."""
     if not sources:
         return list(facts)
     builder = BaseBuilder()
     for symbol, args in facts:
         builder.add(symbol, args)
-    names = _Names(builder)
+    names = _Arguments(builder)
     clauses = [clause for source in sources for clause in _clauses(source.term, names)]
     base = builder.finish({})
     try:
@@ -87,13 +87,13 @@ def evaluated(facts: Sequence[Atom], sources: Sequence[Source]) -> list[Atom]:
     return [*others, *_named(base, found)]
 
 
-def _named(base: Base, found: Mapping[Symbol, Rows]) -> Iterator[Atom]:
+def _named(base: Base, found: Mapping[Symbol, Tuples]) -> Iterator[GroundAtom]:
     for symbol in sorted(found):
         for row in found[symbol].tolist():
             yield symbol, tuple(base.names[i] for i in row)
 
 
-class _Names:
+class _Arguments:
     """Turns the terms of one clause into arguments; without a builder it only checks."""
 
     def __init__(self, builder: BaseBuilder | None = None) -> None:
@@ -115,7 +115,7 @@ class _Names:
         return -1 if self._builder is None else ~self._builder.ids(Symbol("", 1), (str(term),))[0]
 
 
-def _clauses(term: Term, names: _Names) -> Iterator[Clause]:
+def _clauses(term: Term, names: _Arguments) -> Iterator[Clause]:
     """Yield a clause for each branch of the disjunctions in a body."""
     head, body = term.args if isinstance(term, Compound) and term.functor == ":-" else (term, Name("true"))
     for branch in _branches(body):
@@ -141,7 +141,7 @@ def _branches(body: Term) -> Iterator[list[Term]]:
     yield from found
 
 
-def _literal(term: Term, names: _Names) -> Literal:
+def _literal(term: Term, names: _Arguments) -> Literal:
     match term:
         case Compound("\\+" | "not", (inner,)) if not (isinstance(inner, Compound) and inner.functor in TESTS):
             literal = _atom(inner, names)
@@ -152,7 +152,7 @@ def _literal(term: Term, names: _Names) -> Literal:
             return _atom(term, names)
 
 
-def _atom(term: Term, names: _Names) -> Literal:
+def _atom(term: Term, names: _Arguments) -> Literal:
     symbol = symbol_of(term)
     if symbol is None or symbol.name in ("!", "is", "->", "findall", "fail", ",", ";", "=.."):
         raise NotDatalog

@@ -17,19 +17,31 @@ from ..errors import LimitError
 from ..logic.terms import is_number
 from .clause import Symbol
 
-Rows = Longs
+Tuples = Longs
 """Tuples of entity ids, one per row."""
 
 
-def unique_rows(rows: Rows) -> Rows:
+def unique_rows(rows: Tuples) -> Tuples:
     """Return each of `rows` once, sorted."""
     return np.unique(rows, axis=0) if rows.shape[1] else rows[:1]
+
+
+def row_keys(columns: Sequence[Longs], num_entities: int) -> Longs:
+    """Return one number for each row of these `columns`, at least one."""
+    if num_entities ** len(columns) >= 2**63:
+        raise LimitError(
+            f"{num_entities:,} entities are too many for {len(columns)} arguments at once; use fewer entities"
+        )
+    key = columns[0].astype(np.int64)
+    for column in columns[1:]:
+        key = key * num_entities + column
+    return key
 
 
 class Relation:
     """The tuples of one predicate. `num_entities` bounds the ids, so that a few arguments form one sortable key."""
 
-    def __init__(self, rows: Rows, num_entities: int) -> None:
+    def __init__(self, rows: Tuples, num_entities: int) -> None:
         self.rows = unique_rows(rows)
         self.num_entities = max(num_entities, 1)
         self._indices: dict[tuple[int, ...], tuple[Longs, Longs]] = {}
@@ -37,21 +49,10 @@ class Relation:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def keys(self, columns: Sequence[Longs]) -> Longs:
-        """Return one number for each row of these `columns`."""
-        if self.num_entities ** len(columns) >= 2**63:
-            raise LimitError(
-                f"{self.num_entities:,} entities are too many for {len(columns)} arguments at once; use fewer entities"
-            )
-        key = columns[0].astype(np.int64)
-        for column in columns[1:]:
-            key = key * self.num_entities + column
-        return key
-
     def _index(self, bound: tuple[int, ...]) -> tuple[Longs, Longs]:
         """Return the sorted keys of the arguments `bound`, and the rows in that order."""
         if bound not in self._indices:
-            key = self.keys([self.rows[:, i] for i in bound])
+            key = row_keys([self.rows[:, i] for i in bound], self.num_entities)
             order = np.argsort(key, kind="stable")
             self._indices[bound] = key[order], order
         return self._indices[bound]
@@ -63,17 +64,17 @@ class Relation:
         if not len(self.rows):
             return np.zeros(len(columns[0]), bool)
         keys, _ = self._index(bound)
-        wanted = self.keys(columns)
+        wanted = row_keys(columns, self.num_entities)
         return keys[np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)] == wanted
 
     def count(self, columns: Sequence[Longs], bound: tuple[int, ...]) -> tuple[Longs, Longs]:
         """Return the begin in the index, and the number, of facts whose arguments `bound` have the values `columns`."""
         keys, _ = self._index(bound)
-        wanted = self.keys(columns)
+        wanted = row_keys(columns, self.num_entities)
         first = np.searchsorted(keys, wanted)
         return first, np.searchsorted(keys, wanted, "right") - first
 
-    def matches(self, bound: tuple[int, ...], first: Longs, counts: Longs) -> Rows:
+    def matches(self, bound: tuple[int, ...], first: Longs, counts: Longs) -> Tuples:
         """Return the facts at these positions of the index of `bound`: `first` and `counts` are from `count`."""
         _, order = self._index(bound)
         return self.rows[order[ranges(first, counts)]]
@@ -106,7 +107,7 @@ class Base:
         """Return the tuples of `symbol`; none if it has no facts."""
         return self.relations.get(symbol) or Relation(np.zeros((0, symbol.arity), np.int64), self.num_entities)
 
-    def with_relations(self, more: Mapping[Symbol, Rows], types: Mapping[Symbol, tuple[int, ...]]) -> Base:
+    def with_relations(self, more: Mapping[Symbol, Tuples], types: Mapping[Symbol, tuple[int, ...]]) -> Base:
         """Return the base with `more` predicates, whose arguments have these `types`."""
         added = {symbol: Relation(rows, self.num_entities) for symbol, rows in more.items()}
         return Base(self.names, {**self.relations, **added}, {**self.types, **types}, self.domains)
@@ -135,18 +136,18 @@ class BaseBuilder:
         return base_of(names, _tables(self._facts), _tables(examples))
 
 
-def _tables(facts: Mapping[Symbol, Sequence[tuple[int, ...]]]) -> dict[Symbol, Rows]:
+def _tables(facts: Mapping[Symbol, Sequence[tuple[int, ...]]]) -> dict[Symbol, Tuples]:
     return {s: np.array(rows, np.int64).reshape(len(rows), s.arity) for s, rows in facts.items()}
 
 
-def base_of(names: Sequence[str], facts: Mapping[Symbol, Rows], examples: Mapping[Symbol, Rows]) -> Base:
+def base_of(names: Sequence[str], facts: Mapping[Symbol, Tuples], examples: Mapping[Symbol, Tuples]) -> Base:
     """Return the base of these `facts`; `examples` are tuples that are not facts but determine types of arguments."""
     types, domains = _types([*facts.items(), *examples.items()], len(names))
     return Base(names, {symbol: Relation(rows, len(names)) for symbol, rows in facts.items()}, types, domains)
 
 
 def _types(
-    tables: Sequence[tuple[Symbol, Rows]], num_entities: int
+    tables: Sequence[tuple[Symbol, Tuples]], num_entities: int
 ) -> tuple[dict[Symbol, tuple[int, ...]], dict[int, Longs]]:
     """Return the type of each argument, the same for arguments that share an entity, and the entities of each type."""
     group = np.arange(num_entities)  # of entities that occur in one argument, directly or through others

@@ -7,22 +7,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import DataError
-from ..logic.terms import Compound, Name, Term, Variable, conjuncts, is_number
+from ..logic.terms import Compound, Name, Source, Term, Variable, conjuncts, is_number
 from .bias import Bias
 from .clause import Symbol
-from .source import Source, read_source
+from .source import read_source
 
 SWITCHES = {"enable_recursion": "recursion", "enable_pi": "invention", "allow_singletons": "", "non_datalog": ""}
 """Lines without arguments, and what they allow; clauses may have singletons anyway."""
 NUMBERS = ("max_vars", "max_body", "max_clauses")
 
 
-Values = dict[str, Term]
+Binding = dict[str, Term]
 """Terms by the name of a variable."""
 
 
 @dataclass
-class _Lines:
+class _Declarations:
     """The content of the lines of a bias file read so far."""
 
     heads: list[Symbol] = field(default_factory=list)
@@ -35,7 +35,7 @@ class _Lines:
 
 def read_bias(path: Path) -> tuple[Bias, Symbol]:
     """Return the bias of a file and the predicate to learn."""
-    lines = _Lines()
+    lines = _Declarations()
     sources = list(read_source(path))
     facts = [source.term for source in sources]
     for source in sources:
@@ -69,7 +69,7 @@ def _instances(source: Source, facts: Sequence[Term]) -> Iterator[Source]:
     """Yield the line itself, or what a rule such as body_pred(P, 1) :- constant(P, _) says with these `facts`."""
     match source.term:
         case Compound(":-", (head, body)):
-            found: list[Values] = [{}]
+            found: list[Binding] = [{}]
             for goal in conjuncts(body):
                 found = [
                     more for values in found for fact in facts if (more := _matched(goal, fact, values)) is not None
@@ -81,7 +81,7 @@ def _instances(source: Source, facts: Sequence[Term]) -> Iterator[Source]:
             yield source
 
 
-def _matched(pattern: Term, fact: Term, values: Values) -> Values | None:
+def _matched(pattern: Term, fact: Term, values: Binding) -> Binding | None:
     """Return the `values` of variables with which the `pattern` is the `fact`; None if there are none."""
     if isinstance(pattern, Variable):
         return {**values, pattern.name: fact} if values.get(pattern.name, fact) == fact else None
@@ -89,13 +89,13 @@ def _matched(pattern: Term, fact: Term, values: Values) -> Values | None:
         return values if pattern == fact else None
     if (pattern.functor, len(pattern.args)) != (fact.functor, len(fact.args)):
         return None
-    found: Values | None = values
+    found: Binding | None = values
     for one, other in zip(pattern.args, fact.args):
         found = None if found is None else _matched(one, other, found)
     return found
 
 
-def _filled(term: Term, values: Values) -> Term:
+def _filled(term: Term, values: Binding) -> Term:
     if isinstance(term, Variable):
         return values.get(term.name, term)
     return Compound(term.functor, tuple(_filled(a, values) for a in term.args)) if isinstance(term, Compound) else term
@@ -105,7 +105,7 @@ def _inputs(words: tuple[str, ...]) -> tuple[bool, ...]:
     return tuple(word == "in" for word in words)
 
 
-def _read(source: Source, lines: _Lines) -> None:
+def _read(source: Source, lines: _Declarations) -> None:
     match source.term:
         case Compound("constant", _) | Compound(":-", (Compound("dynamic" | "discontiguous" | "style_check"),)):
             return  # names for the rules of this file, and what Prolog is told

@@ -5,12 +5,13 @@ This file knows nothing of examples or search; it checks the result of the searc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from ..errors import LimitError, RuleError
-from .base import Base, Relation, Rows, unique_rows
+from ..kernel.strata import stratify
+from .base import Base, Relation, Tuples, unique_rows
 from .clause import BUILT_IN, Clause, Literal, Symbol, substituted
 from .joins import NOTHING, Bindings, extend
 
@@ -18,7 +19,7 @@ MAX_FACTS = 5_000_000
 """Limit of the facts that a program may derive, and of the rows of one join."""
 
 
-def derive(base: Base, clauses: Sequence[Clause], most: int = MAX_FACTS) -> dict[Symbol, Rows]:
+def derive(base: Base, clauses: Sequence[Clause], most: int = MAX_FACTS) -> dict[Symbol, Tuples]:
     """Return every fact of the least fixpoint, by predicate of a head.
 
     Facts of `base` with the predicate of a head count as given. More than `most` facts raise LimitError; negation in a
@@ -29,26 +30,22 @@ def derive(base: Base, clauses: Sequence[Clause], most: int = MAX_FACTS) -> dict
     heads = {clause.head.symbol for clause in clauses}
     for symbol in heads:
         known.setdefault(symbol, Relation(np.zeros((0, symbol.arity), np.int64), base.num_entities))
-    for level in strata(clauses):
+    for level in _strata(clauses):
         _fill([c for c in clauses if c.head.symbol in level], level, known, base, most)
     return {symbol: known[symbol].rows for symbol in heads}
 
 
-def strata(clauses: Iterable[Clause]) -> list[frozenset[Symbol]]:
+def _strata(clauses: Sequence[Clause]) -> list[frozenset[Symbol]]:
     """Return the predicates of the heads in groups; the predicates that a group negates are in earlier groups."""
-    clauses = list(clauses)
-    level = {clause.head.symbol: 0 for clause in clauses}
-    for _ in range(len(level) + 1):
-        changed = False
-        for clause in clauses:
-            used = [level[b.symbol] + b.negated for b in clause.body if b.symbol in level]
-            least = max(used, default=0)
-            if least > level[clause.head.symbol]:
-                level[clause.head.symbol], changed = least, True
-        if not changed:
-            return [frozenset(s for s in level if level[s] == n) for n in sorted({*level.values()})]
-    worst = max(level, key=lambda symbol: (level[symbol], symbol))
-    raise RuleError(f"{worst} depends on its own negation; a program must be stratified")
+    heads = [clause.head.symbol for clause in clauses]
+    uses: dict[tuple[Symbol, Symbol], bool] = {}
+    for clause in clauses:
+        for literal in clause.body:
+            if literal.symbol in heads:
+                edge = clause.head.symbol, literal.symbol
+                uses[edge] = uses.get(edge, False) or literal.negated
+    level = stratify(heads, uses)
+    return [frozenset(s for s in level if level[s] == number) for number in sorted({*level.values()})]
 
 
 def _fill(
@@ -70,7 +67,7 @@ def _fill(
         if sum(len(known[symbol]) for symbol in own) > most:
             raise LimitError(f"the program derives more than {most:,} facts")
         fresh = {symbol: Relation(rows, base.num_entities) for symbol, rows in new.items()}
-        found: dict[Symbol, list[Rows]] = {symbol: [empty[symbol]] for symbol in own}
+        found: dict[Symbol, list[Tuples]] = {symbol: [empty[symbol]] for symbol in own}
         for clause in clauses:
             for place, literal in enumerate(clause.body):
                 if literal.symbol in own and len(fresh[literal.symbol]):
@@ -78,7 +75,7 @@ def _fill(
         new = {symbol: _without(unique_rows(np.concatenate(found[symbol])), known[symbol]) for symbol in own}
 
 
-def _without(rows: Rows, known: Relation) -> Rows:
+def _without(rows: Tuples, known: Relation) -> Tuples:
     if not len(rows) or not rows.shape[1]:
         return rows[: 0 if len(known) else None]
     return rows[~known.contains(list(rows.T), tuple(range(rows.shape[1])))]
@@ -92,7 +89,7 @@ def _heads(
     place: int | None = None,
     fresh: Mapping[Symbol, Relation] | None = None,
     before: Mapping[Symbol, Relation] | None = None,
-) -> Rows:
+) -> Tuples:
     """Return the tuples that a clause derives.
 
     With `place`, the literal there uses only new facts, `fresh`, and the literals before it only facts of `before`.

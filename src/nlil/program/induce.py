@@ -8,17 +8,17 @@ import numpy as np
 
 from ..data.arrays import Mask
 from ..progress import Stop
-from .candidates import PLAIN, Language
 from .clause import Clause
 from .invention import inventions
 from .noise import least_description
-from .search import INFINITE, MAX_TRIED, MORE_TRIED, Found, Search
+from .refinement import PLAIN, LanguageBias
+from .search import INFINITE, MAX_TRIED, MORE_TRIED, Search, Solution
 from .task import Program, Task, holds
 
 STAGES = (
     PLAIN,
-    Language(distinct=True, constants=True, numbers=True),
-    Language(distinct=True, constants=True, numbers=True, negation=True),
+    LanguageBias(distinct=True, constants=True, numbers=True),
+    LanguageBias(distinct=True, constants=True, numbers=True, negation=True),
 )
 """What bodies may have, from the plainest on."""
 NOISY_TRIED = 250
@@ -37,7 +37,7 @@ class Induction:
 
     def __init__(self, task: Task, stop: Stop) -> None:
         self.task, self.stop = task, stop
-        self.best: Found | None = None
+        self.best: Solution | None = None
         self.searches: list[Search] = []
 
     def run(self) -> Program:
@@ -53,7 +53,7 @@ class Induction:
         clauses = self._rough() or (self.best.clauses if self.best is not None else ())
         return judged(task, clauses, self._is_least(), sum(search.num_tried for search in self.searches))
 
-    def _search(self, task: Task, language: Language, cost: int = 0, definitions: tuple[Clause, ...] = ()) -> None:
+    def _search(self, task: Task, language: LanguageBias, cost: int = 0, definitions: tuple[Clause, ...] = ()) -> None:
         """Search once; `definitions`, which cost `cost`, belong to every program that is found."""
         most = INFINITE if self.best is None else self.best.cost - cost
         if most <= 2:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, combinations_with_replacement
 
 from ..errors import LimitError
-from .base import Rows
+from .base import Tuples
 from .clause import Clause, Literal, Symbol
 from .fixpoint import derive
 from .task import Task
@@ -28,7 +28,7 @@ class Invented:
 
     symbol: Symbol
     clauses: tuple[Clause, ...]
-    rows: Rows
+    rows: Tuples
     types: tuple[int, ...]
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..data.arrays import Longs, Mask
 from ..errors import LimitError
-from .base import Base, Relation, Rows
+from .base import Base, Relation, Tuples
 from .clause import AT_LEAST, AT_MOST, BUILT_IN, DIFFERENT, EQUAL, LESS, MORE, Literal, Symbol
 
 
@@ -37,7 +37,7 @@ class Bindings:
         return self.columns[argument] if argument < len(self.columns) else None
 
 
-def begin(queries: Rows) -> Bindings:
+def begin(queries: Tuples) -> Bindings:
     """Return one row for each query, with the head variables bound."""
     return Bindings(np.arange(len(queries)), tuple(np.ascontiguousarray(c) for c in queries.T))
 

@@ -18,11 +18,11 @@ from threading import Timer
 from typing import IO
 
 from ..errors import DataError, LimitError
-from ..logic.terms import EMPTY, LIST, Compound, Name, Term, is_ground, is_number, read_term
+from ..logic.terms import EMPTY, LIST, Compound, Name, Source, Term, is_ground, is_number, read_term
 from ..logic.tokens import Fault
 from .bias import Bias
 from .clause import Symbol
-from .source import Atom, Source
+from .source import GroundAtom
 
 SECONDS = 60.0
 """Time limit of SWI-Prolog."""
@@ -52,8 +52,8 @@ def size_of(term: Term) -> int:
 
 
 def evaluated_by_prolog(
-    sources: Sequence[Source], clause: Source, examples: Iterable[Atom], bias: Bias, target: Symbol
-) -> tuple[list[Atom], str]:
+    sources: Sequence[Source], clause: Source, examples: Iterable[GroundAtom], bias: Bias, target: Symbol
+) -> tuple[list[GroundAtom], str]:
     """Return the facts of the predicates of the bias over the terms that the examples reach, and a note on the bounds.
 
     Args:
@@ -175,7 +175,7 @@ class _Ground:
     def _types(self, symbol: Symbol) -> tuple[str, ...]:
         return self._bias.types.get(symbol, ("",) * symbol.arity)
 
-    def begin(self, examples: Iterable[Atom], target: Symbol) -> None:
+    def begin(self, examples: Iterable[GroundAtom], target: Symbol) -> None:
         """Add the terms of the examples and the tails of their lists; numbers range from one below to one above."""
         for symbol, args in examples:
             if symbol == target:
@@ -190,7 +190,7 @@ class _Ground:
             term = term.args[1]
             self._terms[kind][str(term)] = term
 
-    def run(self) -> list[Atom]:
+    def run(self) -> list[GroundAtom]:
         """Call every predicate with all terms, until there are no new terms or a limit is reached."""
         for _ in range(MAX_ROUNDS):
             goals = [goal for symbol in self._symbols for goal in self._goals(symbol)]
@@ -250,9 +250,9 @@ def _numbers(term: Term) -> Iterator[float]:
         yield float(term.text)
 
 
-def list_facts(atoms: Iterable[Atom], defined: Mapping[Symbol, object]) -> list[Atom]:
+def list_facts(atoms: Iterable[GroundAtom], defined: Mapping[Symbol, object]) -> list[GroundAtom]:
     """Return head/2, tail/2 and empty/1 of every list in `atoms` and its tails, unless they are `defined`."""
-    found: dict[Atom, None] = {}
+    found: dict[GroundAtom, None] = {}
     for _, args in atoms:
         for text in args:
             if text.startswith("["):
@@ -262,7 +262,7 @@ def list_facts(atoms: Iterable[Atom], defined: Mapping[Symbol, object]) -> list[
     return list(found)
 
 
-def _constructors(term: Term) -> Iterator[Atom]:
+def _constructors(term: Term) -> Iterator[GroundAtom]:
     while isinstance(term, Compound) and term.functor == LIST:
         first, rest = term.args
         yield Symbol("head", 2), (str(term), str(first))

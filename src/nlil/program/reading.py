@@ -12,15 +12,15 @@ import numpy as np
 
 from ..data.files import TEST_EXAMPLES, present, unreadable
 from ..errors import ConfigError, DataError, UnknownName
-from ..logic.terms import Compound, Name
+from ..logic.terms import Compound, Name, Source
 from .aleph import aleph_bias, aleph_files, read_atoms
 from .background import evaluated, not_datalog, split
-from .base import Base, BaseBuilder, Rows, base_of
+from .base import Base, BaseBuilder, Tuples, base_of
 from .bias import Bias
 from .bias_file import read_bias
 from .clause import Symbol
 from .prolog import evaluated_by_prolog, list_facts
-from .source import Atom, Source, atom_of, read_source
+from .source import GroundAtom, atom_of, read_source
 from .task import Task, no_rows
 
 if TYPE_CHECKING:
@@ -34,11 +34,11 @@ MAX_CLOSED_WORLD = 100_000
 
 
 @dataclass
-class Labelled:
+class LabelledAtoms:
     """Atoms by name: `positive` and `negative` ones."""
 
-    positive: list[Atom] = field(default_factory=list)
-    negative: list[Atom] = field(default_factory=list)
+    positive: list[GroundAtom] = field(default_factory=list)
+    negative: list[GroundAtom] = field(default_factory=list)
 
 
 def is_ilp_folder(path: Path) -> bool:
@@ -65,7 +65,7 @@ def read_folder(folder: Path, target: str | None = None) -> Task:
         bias, head = read_bias(bias_path) if bias_path else (Bias(), None)
         symbol = _target(given, head, target, examples)
         sources = list(read_source(background))
-        return make_task(folder.name, sources, given, read_examples(tests) if tests else Labelled(), bias, symbol)
+        return make_task(folder.name, sources, given, read_examples(tests) if tests else LabelledAtoms(), bias, symbol)
     except OSError as error:
         raise unreadable(folder, error) from error
 
@@ -73,12 +73,14 @@ def read_folder(folder: Path, target: str | None = None) -> Task:
 def _read_aleph(name: str, background: Path, positive: Path, negative: Path | None) -> Task:
     sources = list(read_source(background))
     bias, target = aleph_bias(sources, background)
-    return make_task(name, sources, Labelled(read_atoms(positive), read_atoms(negative)), Labelled(), bias, target)
+    return make_task(
+        name, sources, LabelledAtoms(read_atoms(positive), read_atoms(negative)), LabelledAtoms(), bias, target
+    )
 
 
-def read_examples(path: Path) -> Labelled:
+def read_examples(path: Path) -> LabelledAtoms:
     """Read pos(p(a, b)). and neg(p(a, b))."""
-    found = Labelled()
+    found = LabelledAtoms()
     for source in read_source(path):
         match source.term:
             case Compound(":-", (_,)):
@@ -90,7 +92,7 @@ def read_examples(path: Path) -> Labelled:
     return found
 
 
-def _target(given: Labelled, declared: Symbol | None, named: str | None, path: Path) -> Symbol:
+def _target(given: LabelledAtoms, declared: Symbol | None, named: str | None, path: Path) -> Symbol:
     """Return the predicate to learn: the one of the bias file, the one that the user names, or the only one."""
     symbols = sorted({symbol for symbol, _ in (*given.positive, *given.negative)})
     if not symbols:
@@ -110,7 +112,7 @@ def _target(given: Labelled, declared: Symbol | None, named: str | None, path: P
 
 
 def make_task(
-    name: str, sources: Sequence[Source], given: Labelled, tests: Labelled, bias: Bias, target: Symbol
+    name: str, sources: Sequence[Source], given: LabelledAtoms, tests: LabelledAtoms, bias: Bias, target: Symbol
 ) -> Task:
     """Make a task.
 
@@ -142,7 +144,13 @@ def make_task(
 
 
 def _assembled(
-    name: str, facts: Sequence[Atom], given: Labelled, tests: Labelled, bias: Bias, target: Symbol, notes: list[str]
+    name: str,
+    facts: Sequence[GroundAtom],
+    given: LabelledAtoms,
+    tests: LabelledAtoms,
+    bias: Bias,
+    target: Symbol,
+    notes: list[str],
 ) -> Task:
     """Number the entities, and sort the examples into tables."""
     builder = BaseBuilder(bias.types)
@@ -154,7 +162,7 @@ def _assembled(
         missing = [s for s in bias.body if s != target and s not in {symbol for symbol, _ in facts}]
         notes += [f"body_pred {s}: bk.pl has no facts of it" for s in missing]
 
-    def rows(atoms: Sequence[Atom]) -> list[tuple[int, ...]]:
+    def rows(atoms: Sequence[GroundAtom]) -> list[tuple[int, ...]]:
         return [builder.ids(symbol, args) for symbol, args in atoms if symbol == target]
 
     positive, negative = rows(given.positive), rows(given.negative)
@@ -195,7 +203,7 @@ def task_of(
     return Task(name, base, target, tables[0], tables[1], bias, closed, tables[2], tables[3], tuple(notes))
 
 
-def _table(target: Symbol, rows: Sequence[tuple[int, ...]]) -> Rows:
+def _table(target: Symbol, rows: Sequence[tuple[int, ...]]) -> Tuples:
     return np.array(rows, np.int64).reshape(len(rows), target.arity) if rows else no_rows(target)
 
 
@@ -246,6 +254,6 @@ def facts_task(
     return task_of(name, base, symbol, good, bad, bias, tested, test_bad, notes, other)
 
 
-def _rows(facts: Facts, predicate: int, arity: int) -> Rows:
+def _rows(facts: Facts, predicate: int, arity: int) -> Tuples:
     chosen = facts.of(predicate)
     return np.column_stack((chosen.subject, chosen.object)[:arity]).astype(np.int64)

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Longs, Mask
 from ..errors import LimitError
-from .base import Base, Rows
-from .candidates import LOCAL, MAX_ROWS, Node, fingerprint
+from .base import Base, Tuples, row_keys
 from .clause import Clause, Literal, Symbol
 from .joins import Bindings, begin, extend
+from .refinement import LOCAL, MAX_ROWS, BoundBody, fingerprint
 
 Bits = NDArray[np.uint64]
 MAX_GOALS = 4_000
@@ -28,25 +28,23 @@ MAX_GOALS = 4_000
 class Goals:
     """Tuples of the target by number: the `examples` first, in order, then the sub-goals found."""
 
-    def __init__(self, examples: Rows, num_entities: int) -> None:
+    def __init__(self, examples: Tuples, num_entities: int) -> None:
         self._number: dict[int, int] = {}
-        self._parts: list[Rows] = []
-        self._radix = max(num_entities, 1)
+        self._parts: list[Tuples] = []
+        self._num_entities = num_entities
         self.numbers(examples)
 
     def __len__(self) -> int:
         return len(self._number)
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> Tuples:
         """Every goal, by number."""
         return np.concatenate(self._parts)
 
-    def numbers(self, rows: Rows) -> Longs:
+    def numbers(self, rows: Tuples) -> Longs:
         """Return the number of each of `rows`; new ones get new numbers."""
-        keys = np.zeros(len(rows), np.int64)
-        for column in rows.T:
-            keys = keys * self._radix + column
+        keys = row_keys(list(rows.T), self._num_entities)
         before = len(self._number)
         number = self._number
         found = np.array([number.setdefault(key, len(number)) for key in keys.tolist()], np.int64)
@@ -59,7 +57,7 @@ class Goals:
 class Recursive:
     """A recursive `clause` and where it leads: the goal `source`[i] holds if all goals `subgoals`[i] do."""
 
-    def __init__(self, clause: Clause, source: Longs, subgoals: Rows) -> None:
+    def __init__(self, clause: Clause, source: Longs, subgoals: Tuples) -> None:
         self.clause = clause
         joined = np.unique(np.column_stack((source, subgoals)), axis=0)
         joined = joined[(joined[:, 1:] != joined[:, :1]).all(axis=1)]
@@ -76,7 +74,7 @@ def recursive_literals(target: Symbol, types: Sequence[int], wanted: Sequence[in
     yield from (Literal(target, args) for args in product(*choices) if args != head)
 
 
-def subgoals_of(bindings: Bindings, literals: Sequence[Literal], goals: Goals) -> tuple[Longs, Rows]:
+def subgoals_of(bindings: Bindings, literals: Sequence[Literal], goals: Goals) -> tuple[Longs, Tuples]:
     """Return the owner and the numbers of the sub-goals, the `literals` of the target, for each row of `bindings`."""
     found = []
     for literal in literals:
@@ -88,7 +86,7 @@ def subgoals_of(bindings: Bindings, literals: Sequence[Literal], goals: Goals) -
 class Follower:
     """Follows a recursive `clause` over `goals`, which may be shared; `node` is the rest of its body on examples."""
 
-    def __init__(self, clause: Clause, base: Base, goals: Goals, node: Node) -> None:
+    def __init__(self, clause: Clause, base: Base, goals: Goals, node: BoundBody) -> None:
         self.clause, self._base, self._goals = clause, base, goals
         self._own = [literal for literal in clause.body if literal.symbol == clause.head.symbol]
         self._others = [literal for literal in clause.body if literal.symbol != clause.head.symbol]
@@ -147,7 +145,7 @@ def consequences(holds: Bits, recursive: Sequence[Recursive]) -> Bits:
     return holds
 
 
-def _by_source(one: Recursive) -> tuple[Rows, Longs, Longs]:
+def _by_source(one: Recursive) -> tuple[Tuples, Longs, Longs]:
     goals, first = np.unique(one.source, return_index=True)
     return one.subgoals, goals, first
 
@@ -174,26 +172,20 @@ def mark_of(source: Longs, columns: Sequence[Longs]) -> int:
 class Examples:
     """The examples, `num_positive` positive ones first, to look sub-goals up: +1, -1 if negative, 0 for others."""
 
-    def __init__(self, rows: Rows, num_positive: int, num_entities: int) -> None:
-        self._radix = max(num_entities, 1)
-        keys = self._keys(list(rows.T))
+    def __init__(self, rows: Tuples, num_positive: int, num_entities: int) -> None:
+        self._num_entities = num_entities
+        keys = row_keys(list(rows.T), num_entities)
         order = np.argsort(keys, kind="stable")
         self.keys, self._label = keys[order], np.where(order < num_positive, 1, -1)
         self._own = keys
 
-    def _keys(self, columns: Sequence[Longs]) -> Longs:
-        keys = columns[0].astype(np.int64)
-        for column in columns[1:]:
-            keys = keys * self._radix + column
-        return keys
-
-    def steps(self, node: Node, literal: Literal) -> tuple[Longs, Longs, Longs]:
+    def steps(self, node: BoundBody, literal: Literal) -> tuple[Longs, Longs, Longs]:
         """Return owner, key and label of the sub-goals of a `literal` of the target, without steps to the same goal.
 
         `node` is the rest of the body, evaluated on the examples.
         """
         columns = [node.bindings.values(a) for a in literal.args]
-        keys = self._keys([c for c in columns if c is not None])
+        keys = row_keys([c for c in columns if c is not None], self._num_entities)
         owner = node.bindings.owner
         moves = keys != self._own[owner]
         owner, keys = owner[moves], keys[moves]

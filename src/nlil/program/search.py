@@ -16,9 +16,8 @@ import numpy as np
 from ..data.arrays import Mask
 from ..errors import LimitError
 from ..progress import Stop
-from .base import Rows
+from .base import Tuples
 from .bias import Bias
-from .candidates import PLAIN, Candidates, Language, Node
 from .clause import BUILT_IN, EQUAL, Clause, Literal
 from .cover import cheapest_cover
 from .noise import Rough, least_description
@@ -35,6 +34,7 @@ from .recursion import (
     recursive_literals,
     unpacked,
 )
+from .refinement import PLAIN, BoundBody, LanguageBias, Refinement
 from .task import Task, solves
 
 INFINITE = 1 << 30
@@ -58,7 +58,7 @@ MAX_BASE_LITERALS, MAX_BASES, LEAST_BASE_TRIED = 3, 3_000, 1_000
 
 
 @dataclass(frozen=True)
-class Found:
+class Solution:
     """A program that covers all positive examples and no negative one: its `clauses` and `cost`.
 
     `is_least`: no choice of the clauses that were found is cheaper.
@@ -79,11 +79,11 @@ class Search:
     """
 
     task: Task
-    language: Language = PLAIN
+    language: LanguageBias = PLAIN
     most: int = INFINITE
     max_tried: int = MAX_TRIED
     stop: Stop = field(default_factory=Stop)
-    best: Found | None = None
+    best: Solution | None = None
     num_tried: int = 0
     was_cut: bool = False
     rough: Rough | None = None
@@ -96,37 +96,37 @@ class Search:
         self.all_positive = (1 << self.num_positive) - 1
         self.consistent: list[tuple[Clause, int]] = []
         self.all_nodes: list[tuple[Clause, Mask]] = []
-        self.recursive: dict[int, tuple[Clause, Node]] = {}
-        self.noisy_recursive: list[tuple[int, Clause, Node]] = []
+        self.recursive: dict[int, tuple[Clause, BoundBody]] = {}
+        self.noisy_recursive: list[tuple[int, Clause, BoundBody]] = []
         self._tried_recursive = (0, 0)
 
-    def run(self) -> Found | None:
+    def run(self) -> Solution | None:
         """Search, and return the best program."""
         task = self.task
-        candidates = self._candidates(self.queries, self.positive, task.bias)
+        refinement = self._refinement(self.queries, self.positive, task.bias)
         examples = Examples(self.queries, self.num_positive, task.base.num_entities)
-        levels: dict[int, list[Node]] = {0: [candidates.root()]}
+        levels: dict[int, list[BoundBody]] = {0: [refinement.root()]}
         allowance, free, idle, has_ended = self.max_tried, FREE_TRIED, 0, False
         for cost in range(self._most_cost() + 1):
             for node in self._worth_growing(levels.pop(cost, [])):
-                if candidates.num_tried > allowance or self.stop():
+                if refinement.num_tried > allowance or self.stop():
                     has_ended = True
                     break
                 self._recurse(node, examples)
-                for child in candidates.grow(node):
+                for child in refinement.grow(node):
                     if self._keep(child):
                         levels.setdefault(child.cost, []).append(child)
             had = self.best is not None
-            self.num_tried = candidates.num_tried
+            self.num_tried = refinement.num_tried
             self._solve()
             if self.best is not None and not had:
-                allowance = min(self.max_tried, max(2 * candidates.num_tried, candidates.num_tried + MORE_TRIED))
-            if self.best is None and (self.rough is not None or candidates.num_tried > free):
-                free, idle = 2 * candidates.num_tried, 0 if self._roughed() else idle + 1
+                allowance = min(self.max_tried, max(2 * refinement.num_tried, refinement.num_tried + MORE_TRIED))
+            if self.best is None and (self.rough is not None or refinement.num_tried > free):
+                free, idle = 2 * refinement.num_tried, 0 if self._roughed() else idle + 1
             is_done = self.rough is not None and idle >= NOISY_LEVELS
             if has_ended or is_done or not levels or cost + 3 > self._limit():
                 break
-        self.was_cut |= candidates.was_cut or has_ended
+        self.was_cut |= refinement.was_cut or has_ended
         return self.best
 
     def _roughed(self) -> bool:
@@ -138,7 +138,7 @@ class Search:
         self.rough = found
         return True
 
-    def _worth_growing(self, nodes: Sequence[Node]) -> Sequence[Node]:
+    def _worth_growing(self, nodes: Sequence[BoundBody]) -> Sequence[BoundBody]:
         """Return all `nodes`; with noise, those that tell positive examples from negative ones best.
 
         Half of them do that for all examples, half for those that the best program so far does not derive.
@@ -163,11 +163,11 @@ class Search:
     def _most_cost(self) -> int:
         return 2 * self.task.bias.max_body
 
-    def _candidates(self, queries: Rows, positive: Mask, bias: Bias) -> Candidates:
+    def _refinement(self, queries: Tuples, positive: Mask, bias: Bias) -> Refinement:
         task = self.task
-        return Candidates(task.base, task.target, queries, positive, task.symbols, bias, self.language)
+        return Refinement(task.base, task.target, queries, positive, task.symbols, bias, self.language)
 
-    def _keep(self, node: Node) -> bool:
+    def _keep(self, node: BoundBody) -> bool:
         """Note a body that is consistent; return whether its extensions are of interest."""
         clause = Clause(self.head, node.body)
         allowed = self._allowed(clause)
@@ -192,7 +192,7 @@ class Search:
 
     # recursion --------------------------------------------------------------------------------------
 
-    def _recurse(self, node: Node, examples: Examples) -> None:
+    def _recurse(self, node: BoundBody, examples: Examples) -> None:
         """Note the recursive clauses that a body gives, unless a negative example leads to a positive one."""
         bias, task = self.task.bias, self.task
         if not bias.recursion or len(node.body) >= bias.max_body or self.rough is not None:
@@ -220,7 +220,7 @@ class Search:
         cover = cheapest_cover(costs, masks, self.all_positive, most, self.task.bias.max_clauses)
         if cover is not None:
             clauses = tuple(self.consistent[i][0] for i in cover.chosen)
-            self.best = Found(clauses, cover.cost, cover.is_least)
+            self.best = Solution(clauses, cover.cost, cover.is_least)
             most = cover.cost
         tried = (len(self.recursive), self._base_effort())
         is_open = self.rough is None and self.task.bias.max_clauses > 1
@@ -259,7 +259,7 @@ class Search:
             clauses = (*(bases[right[i]] for i in cover.chosen), *(one.clause for one in chosen))
             if solves(self.task, clauses):  # not all goals were followed if there were too many
                 most = cover.cost + cost
-                self.best = Found(clauses, most, cover.is_least)
+                self.best = Solution(clauses, most, cover.is_least)
 
     def _followed(self, most: int) -> tuple[list[Recursive], Goals]:
         """Return the recursive clauses that lead no negative example to a positive one, over shared goals."""
@@ -321,14 +321,14 @@ class Search:
         negative = np.zeros(len(rows), bool)
         negative[self.num_positive : len(self.queries)] = True
         bias = replace(self.task.bias, max_body=min(MAX_BASE_LITERALS, self.task.bias.max_body))
-        candidates = self._candidates(rows, ~negative, bias)
+        refinement = self._refinement(rows, ~negative, bias)
         bases: list[Clause] = []
         holds: list[Mask] = []
-        level = [candidates.root()]
+        level = [refinement.root()]
         while level and len(bases) < MAX_BASES:
-            following: list[Node] = []
+            following: list[BoundBody] = []
             for node in level:
-                for child in candidates.grow(node):
+                for child in refinement.grow(node):
                     clause = self._allowed(Clause(self.head, child.body))
                     is_right = noisy_effort > 0 or not child.covered[negative].any()
                     if clause is not None and clause.cost + 2 < most and is_right:
@@ -336,7 +336,7 @@ class Search:
                         holds.append(child.covered)
                     if child.cost + 4 < most:
                         following.append(child)
-                if len(bases) >= MAX_BASES or candidates.num_tried > (noisy_effort or self._base_effort()):
+                if len(bases) >= MAX_BASES or refinement.num_tried > (noisy_effort or self._base_effort()):
                     self.was_cut = True
                     return bases, holds
             level = following

@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import DataError
-from ..logic.terms import Compound, Name, Term, read_clauses
+from ..logic.terms import Compound, Name, Source, Term, is_ground, read_clauses
 from ..logic.tokens import Fault
 from .clause import Symbol
 
-Atom = tuple[Symbol, tuple[str, ...]]
+GroundAtom = tuple[Symbol, tuple[str, ...]]
 """A fact by name: its predicate, and the text of each argument."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """A clause as a `term`, with its `text` and its place: `path` and `line`."""
-
-    term: Term
-    text: str
-    path: Path
-    line: int
-
-    def error(self, expected: str) -> DataError:
-        """Return the error that something else was `expected`."""
-        return DataError(f"expected {expected}, got {self.text!r}", self.path, self.line)
 
 
 def read_source(path: Path) -> Iterator[Source]:
@@ -35,8 +20,7 @@ def read_source(path: Path) -> Iterator[Source]:
 
     text = "".join(block for _, block in blocks(path))
     try:
-        for clause in read_clauses(text):
-            yield Source(clause.term, clause.source, path, clause.line)
+        yield from read_clauses(text, path)
     except Fault as fault:
         raise DataError(fault.message, path, 1 + text.count("\n", 0, fault.offset)) from fault
 
@@ -52,10 +36,8 @@ def symbol_of(term: Term) -> Symbol | None:
             return None
 
 
-def atom_of(term: Term) -> Atom | None:
+def atom_of(term: Term) -> GroundAtom | None:
     """Return `term` as a ground atom by name, or None if it is not one."""
-    from ..logic.terms import is_ground
-
     symbol = symbol_of(term)
     if symbol is None or not is_ground(term):
         return None

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..data.arrays import Mask
-from .base import Base, Relation, Rows
+from .base import Base, Relation, Tuples
 from .bias import Bias
 from .clause import Clause, Symbol, clause_text
 from .fixpoint import derive
 
 
-def no_rows(symbol: Symbol) -> Rows:
+def no_rows(symbol: Symbol) -> Tuples:
     """Return an empty table of tuples of `symbol`."""
     return np.zeros((0, symbol.arity), np.int64)
 
@@ -31,12 +31,12 @@ class Task:
     name: str
     base: Base
     target: Symbol
-    positives: Rows
-    negatives: Rows
+    positives: Tuples
+    negatives: Tuples
     bias: Bias = field(default_factory=Bias)
     closed_world: bool = False
-    test_positives: Rows = field(default_factory=lambda: np.zeros((0, 0), np.int64))
-    test_negatives: Rows = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    test_positives: Tuples = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    test_negatives: Tuples = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     notes: tuple[str, ...] = ()
 
     @property
@@ -79,7 +79,7 @@ class Program:
         return [clause_text(clause, task.base.names) for clause in self.clauses]
 
 
-def holds(task: Task, clauses: Sequence[Clause], queries: Rows) -> Mask:
+def holds(task: Task, clauses: Sequence[Clause], queries: Tuples) -> Mask:
     """Return which of the queries the clauses derive, to their fixpoint, with no fact of the target given."""
     if not clauses or not len(queries):
         return np.zeros(len(queries), bool)

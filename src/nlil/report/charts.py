@@ -27,7 +27,7 @@ MANY_LINES = 40
 
 
 @dataclass(frozen=True)
-class Line:
+class ChartLine:
     """The `points` (x, y) of one line of this `colour`.
 
     `label` is shown in the legend unless empty; `faint` is the opacity, below 1 for one of many lines; with
@@ -69,7 +69,7 @@ class Level:
 
 
 def chart(
-    title: str, lines: Sequence[Line], x: Axis, y: Axis, level: Level | None = None, marked: float = math.nan
+    title: str, lines: Sequence[ChartLine], x: Axis, y: Axis, level: Level | None = None, marked: float = math.nan
 ) -> str:
     """Draw a line chart as SVG.
 
@@ -123,7 +123,7 @@ def _grid(x: Axis, y: Axis, at: Place) -> Iterable[str]:
     yield _text(y.label, 12, middle, "middle", INK, f' transform="rotate(-90 12 {middle:g})"')
 
 
-def _line(line: Line, at: Place, marked: float, is_below: bool) -> Iterable[str]:
+def _line(line: ChartLine, at: Place, marked: float, is_below: bool) -> Iterable[str]:
     """Draw the line, with the values below its points if `is_below`, else above."""
     places = [at(point) for point in line.points]
     look = f'fill="none" stroke="{line.colour}" stroke-width="{1 if line.faint < 1 else 2.2}"'
@@ -168,7 +168,7 @@ def size_chart(curve: Sequence[SizeScore], pool_score: float, pool_text: str, si
     y = from_zero(highest, "mean 1 / rank")
     y = replace(y, high=max(y.high, 1.12 * highest))  # room for the text above the level
     x = Axis(SIZES[0] * 0.7, SIZES[-1] * 1.25, [(s, str(s)) for s in SIZES], "rules per predicate, at most", True)
-    line = Line([(point.size, point.mrr) for point in curve], BLUE, has_values=True)
+    line = ChartLine([(point.size, point.mrr) for point in curve], BLUE, has_values=True)
     values = ", ".join(f"{point.size}: {number(point.mrr)}" for point in curve)
     title = f"mean 1 / rank of validation facts by rules per predicate: {values}; {pool_text}: {number(pool_score)}"
     level = Level(pool_score, f"{pool_text}: {number(pool_score)}", pool_score >= curve[-1].mrr)
@@ -198,8 +198,8 @@ def history_charts(history: Sequence[Mapping[str, Any]], panels: Iterable[str] =
 
 
 def _panel(history: Sequence[Mapping[str, Any]], name: str) -> str | None:
-    faint: list[Line] = []
-    bold: list[Line] = []
+    faint: list[ChartLine] = []
+    bold: list[ChartLine] = []
     most = 0
     for key, label, colour in PANELS[name]:
         by_target: Mapping[str, Points] = points(history, key)
@@ -207,8 +207,8 @@ def _panel(history: Sequence[Mapping[str, Any]], name: str) -> str | None:
             continue
         most = max(most, len(by_target))
         opacity = 0.3 if len(by_target) < MANY_LINES else 0.1
-        faint += [Line(line, colour, faint=opacity) for line in by_target.values() if len(by_target) > 1]
-        bold.append(Line(mean(by_target), colour, label))
+        faint += [ChartLine(line, colour, faint=opacity) for line in by_target.values() if len(by_target) > 1]
+        bold.append(ChartLine(mean(by_target), colour, label))
     if not bold:
         return None
     every = [point for line in (*faint, *bold) for point in line.points]

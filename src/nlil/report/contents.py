@@ -58,7 +58,7 @@ Figures = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class Limits:
+class PageLimits:
     """How much a report shows, so that it stays readable and below 5 MB for any run.
 
     Attributes:
@@ -203,7 +203,7 @@ class Report:
     pictures: tuple[ObjectPicture, ...]
     is_scene: bool
     classes: Mapping[str, str]
-    limits: Limits
+    limits: PageLimits
     labels: Labels
 
 
@@ -214,7 +214,7 @@ def make_report(
     *,
     figures: Figures | None = None,
     versions: Mapping[str, str] | None = None,
-    limits: Limits | None = None,
+    limits: PageLimits | None = None,
     threads: int = 0,
     memory: int = 2**30,
     progress: Progress = silent,
@@ -231,7 +231,7 @@ def make_report(
         memory: Bytes that one evaluation may take.
         progress: Called with the progress.
     """
-    limits, figures = limits or Limits(), figures or {}
+    limits, figures = limits or PageLimits(), figures or {}
     kb, base = dataset.kb, dataset.world
     learned = learned.bound_to(bind(learned.rules, kb))
     rules = learned.rules
@@ -272,7 +272,7 @@ def changed_settings(config: LearnerConfig) -> dict[str, Any]:
 
 
 def target_entries(
-    learned: Learned, kb: KnowledgeBase, cards: RuleCards, figures: Figures, limits: Limits, progress: Progress
+    learned: Learned, kb: KnowledgeBase, cards: RuleCards, figures: Figures, limits: PageLimits, progress: Progress
 ) -> Iterator[TargetEntry]:
     """Yield the targets that have rules, those with the most facts first."""
     rules, measured = learned.rules, main_figures(figures).get("per_predicate", {})
@@ -304,7 +304,7 @@ def target_entries(
 
 
 def theory_parts(
-    pool: RuleSet, whole: Theory, mine: TargetTheory, rules: RuleSet, cards: RuleCards, limits: Limits
+    pool: RuleSet, whole: Theory, mine: TargetTheory, rules: RuleSet, cards: RuleCards, limits: PageLimits
 ) -> dict[str, Any]:
     """Return the fields of a TargetEntry that describe its theory.
 
@@ -373,7 +373,7 @@ def target_chart(theory: Theory, mine: TargetTheory) -> str | None:
     return size_chart(mine.scores.sizes, mine.scores.pool, f"all {mine.num_rules:,} rules", theory.size)
 
 
-def chosen_rules(rules: RuleSet, limits: Limits) -> list[ScoredRule]:
+def chosen_rules(rules: RuleSet, limits: PageLimits) -> list[ScoredRule]:
     """Return the best of `rules` without constants, then the best with constants.
 
     Rules with constants are many and would hide the others.

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from ..logic.formula import Anchor, And, Anything, Constant, Formula, Line, Not, Or, Statement, Truth, Variable
+from ..logic.formula import Anchor, And, Anything, Constant, Formula, Not, Or, Statement, Truth, Variable
 from ..logic.labels import Labels
 from ..logic.predicate import Predicate
 from ..logic.rule import Rule
@@ -35,7 +35,7 @@ Ends = Literal["both", "left", "right", "none"]
 
 
 @dataclass(frozen=True)
-class Part:
+class LanePart:
     """A node (a body variable or a constant) or a factor (a predicate between two nodes), by `kind`.
 
     Attributes:
@@ -74,7 +74,7 @@ class Lane:
     `y` is the height of its middle.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[LanePart, ...]
     ends: Ends
     y: float = 0.0
 
@@ -97,7 +97,7 @@ class Frame:
     depth: int
 
 
-class Layout:
+class GraphLayout:
     """Places the parts of the body of `rule` below each other; `left` and `right` are the names of the head variables.
 
     Heights increase downwards.
@@ -117,10 +117,10 @@ class Layout:
     def _add(self, formula: Formula, depth: int) -> None:
         match formula:
             case Statement():
-                for lane in self._lanes(formula.line):
+                for lane in self._lanes(formula):
                     self._place(lane)
             case Truth():
-                self._place(Lane((Part("factor", "always", "true"),), "none"))
+                self._place(Lane((LanePart("factor", "always", "true"),), "none"))
             case Not(argument):
                 self._framed("not", argument, depth)
             case And(arguments):
@@ -144,40 +144,40 @@ class Layout:
 
     # one statement ----------------------------------------------------------------------------------
 
-    def _lanes(self, line: Line) -> Iterator[Lane]:
+    def _lanes(self, statement: Statement) -> Iterator[Lane]:
         """Yield the lanes of a line: a short lane for each filter of a head variable, and one for the rest."""
-        last = len(line.anchors) - 1
+        last = len(statement.anchors) - 1
         for node in sorted({0, last}):
-            side = self._side(line.anchors[node])
+            side = self._side(statement.anchors[node])
             if side is not None:
-                yield from (Lane((self._factor(predicate),), side) for predicate in line.filters[node])
-        if line.equal is not None:
-            yield self._equation(line, line.equal)
-        elif line.moves or self._side(line.anchors[0]) is None:
-            yield self._path(line)
+                yield from (Lane((self._factor(predicate),), side) for predicate in statement.filters[node])
+        if statement.equal is not None:
+            yield self._equation(statement, statement.equal)
+        elif statement.moves or self._side(statement.anchors[0]) is None:
+            yield self._path(statement)
 
-    def _path(self, line: Line) -> Lane:
-        last = len(line.anchors) - 1
-        start, end = self._side(line.anchors[0]), self._side(line.anchors[last])
+    def _path(self, statement: Statement) -> Lane:
+        last = len(statement.anchors) - 1
+        start, end = self._side(statement.anchors[0]), self._side(statement.anchors[last])
         # A line begins at a head variable if it has one; if it returns to the same one, that is drawn again.
         arrives = end not in (None, start)
-        parts: list[Part] = []
+        parts: list[LanePart] = []
         for node in range(last + 1):
             if (node > 0 or start is None) and (node < last or not arrives):
-                parts.append(self._node(line, node))
+                parts.append(self._node(statement, node))
             if node < last:
-                move = line.moves[node]
+                move = statement.moves[node]
                 # A lane of Y alone is read from the right.
                 parts.append(self._factor(move.predicate, move.inverse == (start == "right")))
         if start == "right":
             return Lane(tuple(reversed(parts)), "right")
         return Lane(tuple(parts), "both" if arrives else start or "none")
 
-    def _equation(self, line: Line, two: Anchor) -> Lane:
+    def _equation(self, statement: Statement, two: Anchor) -> Lane:
         """Return the lane of an equation. Anchors are sorted, so a head variable comes first, X before Y."""
-        factor, side = Part("factor", "=", "the same entity"), self._side(line.anchors[0])
+        factor, side = LanePart("factor", "=", "the same entity"), self._side(statement.anchors[0])
         if side is None:
-            return Lane((self._node(line, 0), factor, self._anchor(two)), "none")
+            return Lane((self._node(statement, 0), factor, self._anchor(two)), "none")
         if self._side(two) is not None:
             return Lane((factor,), "both")
         other = self._anchor(two)
@@ -188,25 +188,25 @@ class Layout:
             return None
         return "left" if anchor.name == self.left else "right" if anchor.name == self.right else None
 
-    def _node(self, line: Line, node: int) -> Part:
-        own = self._anchor(line.anchors[node])
-        if self._side(line.anchors[node]) is not None:
+    def _node(self, statement: Statement, node: int) -> LanePart:
+        own = self._anchor(statement.anchors[node])
+        if self._side(statement.anchors[node]) is not None:
             return own  # its filters have their own lanes
-        return replace(own, filters=tuple(self._names(predicate) for predicate in line.filters[node]))
+        return replace(own, filters=tuple(self._names(predicate) for predicate in statement.filters[node]))
 
-    def _anchor(self, anchor: Anchor) -> Part:
+    def _anchor(self, anchor: Anchor) -> LanePart:
         match anchor:
             case Constant(name):
                 label = self.labels.entity(name)
-                return Part("constant", shortened(label, MAX_CHARACTERS), label)
+                return LanePart("constant", shortened(label, MAX_CHARACTERS), label)
             case Anything():
                 self.num_variables += 1
-                return Part("variable", f"Z{self.num_variables}", "")
+                return LanePart("variable", f"Z{self.num_variables}", "")
             case Variable(name):
-                return Part("variable", name, "")
+                return LanePart("variable", name, "")
 
-    def _factor(self, predicate: Predicate, forward: bool | None = None) -> Part:
-        return Part("factor", *self._names(predicate), forward)
+    def _factor(self, predicate: Predicate, forward: bool | None = None) -> LanePart:
+        return LanePart("factor", *self._names(predicate), forward)
 
     def _names(self, predicate: Predicate) -> tuple[str, str]:
         label = self.labels.predicates.get(predicate.name, predicate.name)
@@ -238,11 +238,11 @@ def factor_graph(rule: Rule, labels: Labels) -> str:
         rule: The rule.
         labels: Labels of entities and predicates.
     """
-    return _Drawing(Layout(rule, labels)).svg(labels.rule(rule))
+    return _Drawing(GraphLayout(rule, labels)).svg(labels.rule(rule))
 
 
 class _Drawing:
-    def __init__(self, plan: Layout) -> None:
+    def __init__(self, plan: GraphLayout) -> None:
         self.plan = plan
         margin = plan.depth * INSET + (PADDING if plan.depth else 0)
         self.begin = OUTER + (2 * RADIUS + GAP if plan.left else 0) + margin
@@ -276,7 +276,7 @@ class _Drawing:
 
     def _lane(self, lane: Lane) -> str:
         places = [(x, lane.y) for x in self._places(lane)]
-        stops: list[tuple[Point, Part | None]] = [*zip(places, lane.parts)]
+        stops: list[tuple[Point, LanePart | None]] = [*zip(places, lane.parts)]
         if lane.ends in ("left", "both"):
             stops.insert(0, (self.left, None))
         if lane.ends in ("right", "both"):
@@ -300,7 +300,7 @@ class _Drawing:
         return places
 
 
-def _edge(start: Point, left: Part | None, end: Point, right: Part | None) -> str:
+def _edge(start: Point, left: LanePart | None, end: Point, right: LanePart | None) -> str:
     """Draw a line between a node (None: a head variable) and a factor, with an arrow at the factor's object."""
     to_right = left is not None and left.kind == "factor"
     factor = left if to_right else right
@@ -311,7 +311,7 @@ def _edge(start: Point, left: Part | None, end: Point, right: Part | None) -> st
     return element("g", arrow(Stroke(tail, tip, "", 0.0, head=head)), class_="edge")
 
 
-def _part(at: Point, part: Part) -> str:
+def _part(at: Point, part: LanePart) -> str:
     if part.kind == "factor":
         below = _text((at[0], at[1] + SQUARE / 2 + SIZE + 1), part.text)
         return element("g", titled(part.title) + _square(at) + below)

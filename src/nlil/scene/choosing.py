@@ -21,9 +21,9 @@ from scipy import sparse
 
 from ..data.arrays import Floats, Ids, Longs, Mask
 from ..progress import Progress, Stop
-from .fitting import Labelled, Model, fit, probabilities, slopes
-from .formulas import Disjunction, Training, best_formula, train_classes, with_disjunctions
-from .growing import Grower, Growth, Literals, with_literals
+from .fitting import ClassModel, LabelledObjects, fit, probabilities, slopes
+from .formulas import Disjunction, FormulaTraining, best_formula, train_classes, with_disjunctions
+from .growing import Growth, Literals, PatternGrower, with_literals
 from .patterns import Patterns
 from .sure_patterns import class_counts, sure_patterns, with_clear_conjunctions
 from .thinning import Thinning, needless_priors
@@ -37,7 +37,7 @@ SMALLEST_CHANCE = 1e-30
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChoiceOptions:
     """How many (pattern, class) pairs are chosen, and how.
 
     Attributes:
@@ -79,7 +79,7 @@ class Choice:
     threads: int = 0
     device: str = "cpu"
 
-    def for_sample(self, share: float) -> Choice:
+    def for_sample(self, share: float) -> ChoiceOptions:
         """Return the choice for a sample, a `share` of all objects: limits on counts are scaled by it."""
         scaled = {name: getattr(self, name) * share for name in ("penalty", "caution")}
         growth = replace(self.growth, caution=self.growth.caution * share)
@@ -89,12 +89,12 @@ class Choice:
 def choose(
     patterns: Patterns,
     rows: Longs,
-    everything: Labelled,
-    choice: Choice,
+    everything: LabelledObjects,
+    choice: ChoiceOptions,
     progress: Progress,
     stop: Stop,
-    training: Training | None = None,
-) -> tuple[Patterns, Model]:
+    training: FormulaTraining | None = None,
+) -> tuple[Patterns, ClassModel]:
     """Return the patterns with conjunctions, and a model of at most `choice.pairs` pairs and one prior per class.
 
     Args:
@@ -142,7 +142,7 @@ def choose(
     return search.patterns, model
 
 
-def _training_rounds(training: Training, rounds: int) -> list[int]:
+def _training_rounds(training: FormulaTraining, rounds: int) -> list[int]:
     """Rounds before which formulas are trained: after the first one, which shows the hard objects, and later."""
     return [1 + k * rounds // (2 * training.times) for k in range(training.times)]
 
@@ -150,12 +150,12 @@ def _training_rounds(training: Training, rounds: int) -> list[int]:
 def choose_formulas(
     patterns: Patterns,
     rows: Longs,
-    everything: Labelled,
-    choice: Choice,
+    everything: LabelledObjects,
+    choice: ChoiceOptions,
     progress: Progress,
     stop: Stop,
-    training: Training,
-) -> tuple[Patterns, Model]:
+    training: FormulaTraining,
+) -> tuple[Patterns, ClassModel]:
     """Return the patterns followed by one trained formula per class, and a model of these and one prior per class.
 
     Args:
@@ -178,7 +178,7 @@ def choose_formulas(
     found = with_disjunctions(patterns, list(best.values()))
     number = len(patterns) + np.arange(len(best), dtype=np.int32)
     model = priors.added(number, np.array(list(best), np.int32))
-    data = Labelled(everything.label, found.held[rows], everything.shares)
+    data = LabelledObjects(everything.label, found.held[rows], everything.shares)
     return found, fit(model, data, choice.penalty, choice.last_steps, choice.threads, choice.device)
 
 
@@ -191,7 +191,7 @@ class _Search:
         rows: Longs,
         label: Ids,
         shares: sparse.csr_array,
-        choice: Choice,
+        choice: ChoiceOptions,
         given: tuple[Ids, Ids],
     ) -> None:
         """`given` are (pattern, class) of the pairs that are in the model from the start, and are removed last."""
@@ -203,7 +203,7 @@ class _Search:
         self.total = np.bincount(label, minlength=shares.shape[1])
         self._take(patterns)
         nothing = np.zeros(0, np.int32)
-        self.model = Model.of(nothing, nothing, np.zeros(0), np.log(self.total + 0.5)).added(*given)
+        self.model = ClassModel.of(nothing, nothing, np.zeros(0), np.log(self.total + 0.5)).added(*given)
         self.given = set(zip(self.model.pattern.tolist(), self.model.target.tolist()))
         self.random = np.random.default_rng((choice.seed, 13))
         self.worth = 0.0
@@ -212,7 +212,7 @@ class _Search:
     def _take(self, patterns: Patterns) -> None:
         """Replace the patterns."""
         self.patterns = patterns
-        self.everything = Labelled(self.label, patterns.held[self.rows], self.shares)
+        self.everything = LabelledObjects(self.label, patterns.held[self.rows], self.shares)
         self.counts = class_counts(self.everything)
         self.data = self.everything.take(self.some)
 
@@ -252,7 +252,7 @@ class _Search:
         return gain, speaks_for
 
     def train(
-        self, training: Training, progress: Progress, stop: Stop, worth: tuple[Floats, Mask] | None = None
+        self, training: FormulaTraining, progress: Progress, stop: Stop, worth: tuple[Floats, Mask] | None = None
     ) -> dict[int, list[Disjunction]]:
         """Return the trained formulas of each class. `worth` is the result of `gains`.
 
@@ -273,7 +273,7 @@ class _Search:
         kb, places = self.patterns.kb, self.rows[self.some]
         group = self.patterns.entities[places] if kb.graph_of is None else kb.graph_of[self.patterns.entities[places]]
         half = self.random.random(int(group.max(initial=0)) + 1) < 0.5
-        grower = Grower(self.patterns, self.data, half[group], self.choice.growth, self.choice.threads)
+        grower = PatternGrower(self.patterns, self.data, half[group], self.choice.growth, self.choice.threads)
         chances = probabilities(self.model, self.data, self.choice.threads)
         found = grower.grow(gain, chances, self.data.label)
         if found:
@@ -327,7 +327,7 @@ class _Search:
         choice = self.choice
         self.model = fit(self.model, self.data, choice.penalty, choice.steps, choice.threads, choice.device)
 
-    def settled(self) -> Model:
+    def settled(self) -> ClassModel:
         """Return the model fitted to all objects.
 
         A class whose prior falls below the lowest one gets the lowest one.
@@ -343,7 +343,7 @@ class _Search:
             self.model = replace(found, tied=found.tied | low)
 
 
-def _sampled(patterns: Patterns, rows: Longs, choice: Choice) -> Longs:
+def _sampled(patterns: Patterns, rows: Longs, choice: ChoiceOptions) -> Longs:
     """Return positions in `rows`: all, or those of complete graphs with about `choice.sample` objects."""
     if len(rows) <= choice.sample or patterns.kb.graph_of is None:
         return np.arange(len(rows))

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ..data.arrays import Doubles, Floats
 from ..kernel.minimise import Loss
-from .fitting import Labelled, Model
+from .fitting import ClassModel, LabelledObjects
 
 ROWS = 2**18
 """Objects per block; each needs a few numbers for every class."""
@@ -61,7 +61,7 @@ def _numbers(array: np.ndarray, device: str) -> Tensor:
     return torch.as_tensor(array.astype(np.int64), device=device)
 
 
-def device_loss(model: Model, data: Labelled, penalty: float, device: str) -> Loss:
+def device_loss(model: ClassModel, data: LabelledObjects, penalty: float, device: str) -> Loss:
     """Return the loss that `fitting.fit` minimises: its value and its gradient by weights, then by biases.
 
     Args:
@@ -93,7 +93,7 @@ def device_loss(model: Model, data: Labelled, penalty: float, device: str) -> Lo
     return loss
 
 
-def device_slopes(model: Model, data: Labelled, device: str) -> tuple[Floats, Floats]:
+def device_slopes(model: ClassModel, data: LabelledObjects, device: str) -> tuple[Floats, Floats]:
     """Return the same as `fitting.slopes` for the `model` on `data`, computed on a GPU, the `device`."""
     weight = torch.zeros((data.held.shape[1], len(model.bias)), dtype=torch.float64, device=device)
     weight[_numbers(model.pattern, device), _numbers(model.target, device)] = torch.as_tensor(

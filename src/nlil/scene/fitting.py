@@ -29,13 +29,13 @@ LOG_2_HIGH, LOG_2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 ROUND = 6755399441055744.0
 """1.5 * 2^52: adding it to a double leaves the nearest integer in the lowest bits."""
 
-Columns = tuple[Longs, Ids, np.ndarray]
+PatternColumns = tuple[Longs, Ids, np.ndarray]
 """A sparse matrix for compiled loops: row i has data[k] in column[k], for k from pointer[i] to pointer[i + 1] - 1."""
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
+class LabelledObjects:
     """Objects with their class and the patterns that hold for them.
 
     Args:
@@ -52,9 +52,9 @@ class Labelled:
     def __len__(self) -> int:
         return len(self.label)
 
-    def take(self, chosen: Longs | slice) -> Labelled:
+    def take(self, chosen: Longs | slice) -> LabelledObjects:
         """Return only the chosen objects."""
-        return Labelled(self.label[chosen], self.held[chosen], self.shares[chosen])
+        return LabelledObjects(self.label[chosen], self.held[chosen], self.shares[chosen])
 
 
 def one_hot(label: Ids, num_classes: int) -> sparse.csr_array:
@@ -63,13 +63,13 @@ def one_hot(label: Ids, num_classes: int) -> sparse.csr_array:
     return sparse.csr_array((np.ones(len(label)), label, pointer), shape=(len(label), num_classes))
 
 
-def columns(matrix: sparse.csr_array) -> Columns:
+def columns(matrix: sparse.csr_array) -> PatternColumns:
     """Return the matrix as arrays for compiled loops."""
     return matrix.indptr.astype(np.int64), matrix.indices, matrix.data
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class ClassModel:
     """weight[i] is the weight of pattern[i] for the class target[i]; pairs sorted by (pattern, target).
 
     `bias` is by class. `tied` are the classes without a prior of their own: their bias is minus the sum of their
@@ -86,7 +86,7 @@ class Model:
         return len(self.pattern)
 
     @classmethod
-    def of(cls, pattern: Ids, target: Ids, weight: Doubles, bias: Doubles, tied: Mask | None = None) -> Model:
+    def of(cls, pattern: Ids, target: Ids, weight: Doubles, bias: Doubles, tied: Mask | None = None) -> ClassModel:
         """Make a model from pairs in any order, with the `weight` of each pair and the `bias` of each class."""
         order = np.lexsort((target, pattern))
         return cls(pattern[order].astype(np.int32), target[order].astype(np.int32), weight[order], bias, tied)
@@ -98,13 +98,13 @@ class Model:
         np.add.at(found, self.target, np.minimum(self.weight, 0.0))
         return found
 
-    def with_values(self, weight: Doubles, bias: Doubles) -> Model:
+    def with_values(self, weight: Doubles, bias: Doubles) -> ClassModel:
         """Return the same pairs with another `weight` each and another `bias` for each class."""
         return replace(self, weight=weight, bias=bias)
 
-    def added(self, pattern: Ids, target: Ids) -> Model:
+    def added(self, pattern: Ids, target: Ids) -> ClassModel:
         """Return the model with additional pairs of weight 0."""
-        return Model.of(
+        return ClassModel.of(
             np.concatenate((self.pattern, pattern)),
             np.concatenate((self.target, target)),
             np.concatenate((self.weight, np.zeros(len(pattern)))),
@@ -112,9 +112,9 @@ class Model:
             self.tied,
         )
 
-    def take(self, keep: Longs) -> Model:
+    def take(self, keep: Longs) -> ClassModel:
         """Return only the pairs at the positions `keep`."""
-        return Model(self.pattern[keep], self.target[keep], self.weight[keep], self.bias, self.tied)
+        return ClassModel(self.pattern[keep], self.target[keep], self.weight[keep], self.bias, self.tied)
 
 
 class Weights(NamedTuple):
@@ -132,14 +132,16 @@ class Weights(NamedTuple):
     bias: Doubles
 
     @classmethod
-    def of(cls, model: Model, data: Labelled) -> Weights:
+    def of(cls, model: ClassModel, data: LabelledObjects) -> Weights:
         """Lay out the weights of a model for the objects of `data`."""
         used, place = np.unique(model.pattern, return_inverse=True)
         entry = offsets(place.astype(np.int32), len(used))
         return cls(*columns(data.held[:, used])[:2], entry, model.target, model.weight, model.bias)
 
 
-def fit(model: Model, data: Labelled, penalty: float, steps: int, threads: int, device: str = "cpu") -> Model:
+def fit(
+    model: ClassModel, data: LabelledObjects, penalty: float, steps: int, threads: int, device: str = "cpu"
+) -> ClassModel:
     """Return the model with the weights and biases of maximum likelihood.
 
     Args:
@@ -170,7 +172,7 @@ def fit(model: Model, data: Labelled, penalty: float, steps: int, threads: int, 
     return model.with_values(found[: len(model)], found[len(model) :])
 
 
-def _tied_loss(loss: Loss, model: Model) -> tuple[Loss, Callable[[Doubles], Doubles]]:
+def _tied_loss(loss: Loss, model: ClassModel) -> tuple[Loss, Callable[[Doubles], Doubles]]:
     """Return the loss if some biases follow from negative weights, and the function that sets these biases.
 
     The signs of the weights are those in `model`.
@@ -196,7 +198,7 @@ def _tied_loss(loss: Loss, model: Model) -> tuple[Loss, Callable[[Doubles], Doub
     return of_free, biased
 
 
-def _loss(weights: Weights, shares: Columns, penalty: float, threads: int) -> Loss:
+def _loss(weights: Weights, shares: PatternColumns, penalty: float, threads: int) -> Loss:
     """Return the loss per object: its value, and its gradient by weights and biases."""
     num_objects, count = len(weights.pointer) - 1, len(weights.target)
 
@@ -225,7 +227,7 @@ def _blocks(work: Callable[[int, int], Result], num_objects: int, threads: int) 
     return pool.map(lambda _, begin: work(begin, min(begin + BLOCK, num_objects)), range(0, num_objects, BLOCK))
 
 
-def probabilities(model: Model, data: Labelled, threads: int) -> Floats:
+def probabilities(model: ClassModel, data: LabelledObjects, threads: int) -> Floats:
     """Return (objects, classes): the probability of each class for each object."""
     weights = Weights.of(model, data)
     found = np.zeros((len(data), len(model.bias)), np.float32)
@@ -233,7 +235,9 @@ def probabilities(model: Model, data: Labelled, threads: int) -> Floats:
     return found
 
 
-def slopes(model: Model, data: Labelled, threads: int, device: str = "cpu", first: int = 0) -> tuple[Floats, Floats]:
+def slopes(
+    model: ClassModel, data: LabelledObjects, threads: int, device: str = "cpu", first: int = 0
+) -> tuple[Floats, Floats]:
     """Return the first and second derivatives of the log-likelihood by the weights, (patterns, classes) each.
 
     Only for the patterns from `first` on. `device` is cpu or cuda.
@@ -248,7 +252,7 @@ def slopes(model: Model, data: Labelled, threads: int, device: str = "cpu", firs
     pool: Pool[None] = Pool(lambda: None, threads)
     edges = np.linspace(0, classes, min(pool.threads, classes) + 1).astype(int).tolist()
 
-    def add(part: Labelled) -> None:
+    def add(part: LabelledObjects) -> None:
         weights, held, shares = Weights.of(model, part), columns(part.held[:, first:]), columns(part.shares)
         probability = np.zeros((len(part), classes), np.float32)
 
@@ -266,7 +270,7 @@ def slopes(model: Model, data: Labelled, threads: int, device: str = "cpu", firs
     return gradient, curvature
 
 
-def scores(model: Model, held: sparse.csr_array) -> Doubles:
+def scores(model: ClassModel, held: sparse.csr_array) -> Doubles:
     """Return (objects, classes): bias + the weights of the patterns that hold for each object, as `held` says."""
     shape = held.shape[1], len(model.bias)
     weights = sparse.csr_array((model.weight, (model.pattern, model.target)), shape=shape)
@@ -338,7 +342,7 @@ def _softmax(weights: Weights, i: int, scores: Doubles, scratch: Doubles) -> Non
 
 @compiled
 def _loss_of_block(
-    weights: Weights, shares: Columns, begin: int, end: int, gradient: Doubles, of_bias: Doubles
+    weights: Weights, shares: PatternColumns, begin: int, end: int, gradient: Doubles, of_bias: Doubles
 ) -> float:
     """Return the cross-entropy of the shares under the softmax; add its gradient to `gradient` and `of_bias`."""
     loss = 0.0
@@ -368,7 +372,12 @@ def _probabilities(weights: Weights, begin: int, out: Floats) -> None:
 
 @compiled
 def _scatter(
-    held: Columns, shares: Columns, probability: Floats, some: tuple[int, int], gradient: Floats, curvature: Floats
+    held: PatternColumns,
+    shares: PatternColumns,
+    probability: Floats,
+    some: tuple[int, int],
+    gradient: Floats,
+    curvature: Floats,
 ) -> None:
     """Add the contributions of the objects for the classes some[0] .. some[1] to `gradient` and `curvature`."""
     pointer, column, _ = held

@@ -23,7 +23,7 @@ from ..kernel.bodies import OR
 from ..kernel.pool import Pool
 from ..progress import Progress, Stop
 from .class_formulas import best_disjunction
-from .fitting import Labelled
+from .fitting import LabelledObjects
 from .growing import MAX_ATOMS, Literals, num_lines, program_of
 from .patterns import Patterns
 
@@ -40,7 +40,7 @@ Disjunction = tuple[Literals, ...]
 
 
 @dataclass(frozen=True)
-class Training:
+class FormulaTraining:
     """How formulas are trained.
 
     Attributes:
@@ -76,11 +76,11 @@ class ClassQueries(NamedTuple):
 
 def train_classes(
     patterns: Patterns,
-    data: Labelled,
+    data: LabelledObjects,
     gain: Floats,
     speaks_for: Mask,
     chances: Floats,
-    training: Training,
+    training: FormulaTraining,
     seed: int,
     progress: Progress,
     stop: Stop,
@@ -140,7 +140,7 @@ def class_queries(
     speaks_for: Mask,
     chance: Floats,
     target: int,
-    training: Training,
+    training: FormulaTraining,
     random: np.random.Generator,
 ) -> ClassQueries | None:
     """Return the queries and the statements of a class; None if it has too few objects or no useful pattern.
@@ -168,7 +168,7 @@ def class_queries(
 
 
 def _statements(
-    by_pattern: sparse.csc_array, rows: Longs, gain: Floats, speaks_for: Mask, training: Training
+    by_pattern: sparse.csc_array, rows: Longs, gain: Floats, speaks_for: Mask, training: FormulaTraining
 ) -> tuple[Longs, Mask]:
     """Return the patterns with the largest gain that differ, and for which of the rows each holds."""
     found: list[int] = []
@@ -205,7 +205,7 @@ def _of_lines(formula: Sequence[tuple[tuple[int, bool], ...]], statement: Longs,
 
 
 def best_formula(
-    said: Sequence[Disjunction], held: sparse.csc_array, is_member: Mask, training: Training
+    said: Sequence[Disjunction], held: sparse.csc_array, is_member: Mask, training: FormulaTraining
 ) -> Disjunction:
     """Return one formula of a class; an empty one if training found none.
 

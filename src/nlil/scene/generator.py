@@ -61,8 +61,8 @@ RANDOM_RELATIONS = 0.20
 LEFT_OUT = 0.15
 """The probability that a relation or an attribute of a planted piece is left out."""
 
-Shape = Literal["step", "back", "two steps", "both", "attribute"]
-RELATIONS_OF: dict[Shape, int] = {"step": 1, "back": 1, "two steps": 2, "both": 4, "attribute": 2}
+RelationShape = Literal["step", "back", "two steps", "both", "attribute"]
+RELATIONS_OF: dict[RelationShape, int] = {"step": 1, "back": 1, "two steps": 2, "both": 4, "attribute": 2}
 """Relations that one piece costs; the last two shapes need decoys (objects of any class that satisfy a half)."""
 SHAPE_CHANCE = (0.25, 0.25, 0.2, 0.2, 0.1)
 RULES_CHANCE = (0.3, 0.4, 0.3)
@@ -221,12 +221,12 @@ class _Wanted:
     """A rule to plant."""
 
     head: int
-    shape: Shape
+    shape: RelationShape
     rate: float
 
 
 @dataclass(frozen=True)
-class _Link:
+class _PlannedLink:
     """From an object along a relation (backwards: the object is its object) to one of class `end`."""
 
     relation: int
@@ -259,7 +259,7 @@ def plan_scenes(names: SceneNames, random: np.random.Generator) -> ScenePlan:
 def _wanted_rules(class_share: Doubles, random: np.random.Generator) -> list[_Wanted]:
     """Draw one to three shapes for each class; their rates use up the relations that are not random."""
     kinds = list(RELATIONS_OF)
-    shapes: list[list[Shape]] = []
+    shapes: list[list[RelationShape]] = []
     for _ in class_share:
         number = 1 + int(random.choice(len(RULES_CHANCE), p=RULES_CHANCE))
         chosen = random.choice(len(kinds), size=number, replace=False, p=SHAPE_CHANCE)
@@ -322,7 +322,7 @@ class _Draft:
         room = np.maximum(self.relation_left - wanted.rate, 1e-9)[:, None] * self.free[:, ::-1, wanted.head]
         room[last.relation] = 0
         relation, turned = divmod(int(self.random.choice(room.size, p=room.ravel() / room.sum())), 2)
-        first = _Link(relation, turned, ANY_CLASS)
+        first = _PlannedLink(relation, turned, ANY_CLASS)
         self.free[relation, 1 - turned, wanted.head] = False
         self.relation_left[relation] -= wanted.rate
         self._add(wanted, (wanted.head, ANY_CLASS, last.end), (first.between(0, 1), last.between(1, 2)))
@@ -341,7 +341,7 @@ class _Draft:
         move, end = self._move(link), self._class(link.end)
         return Statement(X, (having, move, end) if where == 0 else (move, having, end), ANY)
 
-    def _link(self, wanted: _Wanted, load: float, backwards: int | None = None) -> _Link:
+    def _link(self, wanted: _Wanted, load: float, backwards: int | None = None) -> _PlannedLink:
         """Draw a relation, its direction and a class that do not indicate any class yet, by the number of facts left.
 
         `load` is the number of facts of the relation and of objects of the class that it needs. If nothing fits, first
@@ -360,14 +360,14 @@ class _Draft:
         weight = np.maximum(self.relation_left, 1e-6)[:, None, None] ** 2 * np.maximum(self.class_left, 1e-6)
         flat = (fits * weight).ravel()
         relation, turned, end = np.unravel_index(int(self.random.choice(len(flat), p=flat / flat.sum())), free.shape)
-        link = _Link(int(relation), int(turned), int(end))
+        link = _PlannedLink(int(relation), int(turned), int(end))
         self.free[relation, turned, end] = False
         self.free[relation, 1 - turned, wanted.head] = False
         self.relation_left[relation] -= load
         self.class_left[end] -= load
         return link
 
-    def _decoy(self, wanted: _Wanted, link: _Link) -> None:
+    def _decoy(self, wanted: _Wanted, link: _PlannedLink) -> None:
         """Add as many objects of any class that have only this link."""
         self._add(wanted, (ANY_CLASS, link.end), (link.between(0, 1),))
 
@@ -384,10 +384,10 @@ class _Draft:
         for attribute, _ in attributes:
             self.attribute_rate[attribute] += wanted.rate
 
-    def _statement(self, link: _Link) -> Statement:
+    def _statement(self, link: _PlannedLink) -> Statement:
         return Statement(X, (self._move(link), self._class(link.end)), ANY)
 
-    def _move(self, link: _Link) -> Step:
+    def _move(self, link: _PlannedLink) -> Step:
         return Step(Predicate(self.names.relations[link.relation], 2), bool(link.backwards))
 
     def _class(self, number: int) -> Step:

@@ -17,7 +17,7 @@ from ..data.arrays import Doubles, Floats, Ids, Longs, Mask
 from ..kernel.bodies import AND, NOT, Bodies
 from ..kernel.compiled import compiled
 from ..kernel.pool import Pool
-from .fitting import Labelled, columns
+from .fitting import LabelledObjects, columns
 from .patterns import Patterns
 
 MAX_ATOMS = 6
@@ -61,7 +61,7 @@ class _Residual(NamedTuple):
         return total * total / (float(self.spread[rows].sum()) + caution) if total > 0 else 0.0
 
 
-class Grower:
+class PatternGrower:
     """Grows bodies over the patterns of one line each.
 
     Args:
@@ -72,7 +72,7 @@ class Grower:
         threads: CPU threads; 0: all cores.
     """
 
-    def __init__(self, patterns: Patterns, data: Labelled, half: Mask, growth: Growth, threads: int) -> None:
+    def __init__(self, patterns: Patterns, data: LabelledObjects, half: Mask, growth: Growth, threads: int) -> None:
         self.bodies, self.growth, self.threads, self.half = patterns.bodies, growth, threads, half
         self.num_lines = num_lines(patterns.bodies)
         single = data.held[:, : self.num_lines]

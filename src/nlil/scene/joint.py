@@ -21,9 +21,9 @@ from ..kernel.aggregation import Aggregation
 from ..kernel.bodies import NO_STEP, NOT, Bodies, Lines
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, silent
-from .choosing import Choice, choose, choose_formulas
-from .fitting import Labelled, Model, one_hot, scores
-from .formulas import Training
+from .choosing import ChoiceOptions, choose, choose_formulas
+from .fitting import ClassModel, LabelledObjects, one_hot, scores
+from .formulas import FormulaTraining
 from .patterns import Patterns, find_patterns
 from .sure_patterns import class_counts
 
@@ -39,13 +39,13 @@ def joint_rules(
     kb: KnowledgeBase,
     targets: Ids,
     moves: int,
-    choice: Choice,
+    choice: ChoiceOptions,
     memory: int = 2**30,
     progress: Progress = silent,
     stop: Stop | None = None,
     body: KnowledgeBase | None = None,
     given: TargetScores | None = None,
-    training: Training | None = None,
+    training: FormulaTraining | None = None,
     alone: bool = False,
 ) -> RuleSet:
     """Return rules for object classes: at most `choice.pairs`, and a prior for each class.
@@ -76,7 +76,7 @@ def joint_rules(
     else:
         rows, label = np.arange(len(given)), given.top
         shares = sparse.csr_array((given.share, given.label, given.pointer), shape=(len(given), num_classes))
-    data = Labelled(label, patterns.held[rows], shares)
+    data = LabelledObjects(label, patterns.held[rows], shares)
     if training is not None and alone:
         patterns, model = choose_formulas(patterns, rows, data, choice, progress, stop, training)
     else:
@@ -101,7 +101,7 @@ def labelled_rows(kb: KnowledgeBase, entities: Ids, targets: Ids) -> tuple[Longs
     return rows.astype(np.int64), label.astype(np.int32)
 
 
-def as_rules(kb: KnowledgeBase, patterns: Patterns, model: Model, data: Labelled, targets: Ids) -> RuleSet:
+def as_rules(kb: KnowledgeBase, patterns: Patterns, model: ClassModel, data: LabelledObjects, targets: Ids) -> RuleSet:
     """Return the model as a rule set that sums the evidence of all rules: priors first, then the pairs in order.
 
     Args:
@@ -151,7 +151,7 @@ def as_rules(kb: KnowledgeBase, patterns: Patterns, model: Model, data: Labelled
     ).compact()
 
 
-def _scale(model: Model, bias: Doubles, data: Labelled) -> float:
+def _scale(model: ClassModel, bias: Doubles, data: LabelledObjects) -> float:
     """Return the evidence of one unit of weight."""
     against = np.zeros(len(model.bias))
     np.add.at(against, model.target, np.maximum(-model.weight, 0.0))

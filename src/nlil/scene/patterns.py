@@ -33,7 +33,7 @@ BLOCK = 2**14
 TABLE_SPAN = 8
 """Values are numbered by a table of their range if the range is at most this many times their count."""
 
-Listing = tuple[Ids, Longs]
+Occurrences = tuple[Ids, Longs]
 """(row of an object, number of a pattern that holds for it), as two columns."""
 
 
@@ -134,7 +134,7 @@ def find_patterns(
     return Patterns(kb, entities, held, Bodies.of_lines(_lines(kb, numbering, known[kept])))
 
 
-def _listed(kb: KnowledgeBase, entities: Ids, numbering: Numbering, memory: int, threads: int) -> Iterator[Listing]:
+def _listed(kb: KnowledgeBase, entities: Ids, numbering: Numbering, memory: int, threads: int) -> Iterator[Occurrences]:
     """Yield which pattern holds for which object, by kind of pattern."""
     geometry = sorted(kb.geometry)
     plain = kb.without(geometry)
@@ -155,7 +155,7 @@ def _listed(kb: KnowledgeBase, entities: Ids, numbering: Numbering, memory: int,
         yield _described(plain, entities, numbering)
 
 
-def _described(kb: KnowledgeBase, entities: Ids, numbering: Numbering) -> Listing:
+def _described(kb: KnowledgeBase, entities: Ids, numbering: Numbering) -> Occurrences:
     """List neighbours by class and attribute: for each edge from X to Z1, each class with each attribute of Z1."""
     graph = Graph.of(kb)
     is_class = np.zeros(kb.num_predicates, bool)
@@ -180,12 +180,12 @@ def _described(kb: KnowledgeBase, entities: Ids, numbering: Numbering) -> Listin
     return key[0].astype(np.int32), key[1]
 
 
-def _walked(kb: KnowledgeBase, entities: Ids, numbering: Numbering, moves: int, threads: int) -> Iterator[Listing]:
+def _walked(kb: KnowledgeBase, entities: Ids, numbering: Numbering, moves: int, threads: int) -> Iterator[Occurrences]:
     """Yield what a walk of up to `moves` edges from each object finds, without the facts hidden from its query."""
     graph = Graph.of(kb)
     is_hidden = hidden_mask(kb, kb.classes)
 
-    def walk(_: None, start: int) -> list[Listing]:
+    def walk(_: None, start: int) -> list[Occurrences]:
         found = []
         for begin, pointer, held in list_bodies(graph, entities[start : start + BLOCK], numbering, moves):
             first = start + begin
@@ -199,7 +199,7 @@ def _walked(kb: KnowledgeBase, entities: Ids, numbering: Numbering, moves: int, 
         yield from block
 
 
-def _in_graph(kb: KnowledgeBase, entities: Ids, numbering: Numbering) -> Listing:
+def _in_graph(kb: KnowledgeBase, entities: Ids, numbering: Numbering) -> Occurrences:
     """List the classes of the other objects of the same graph."""
     if kb.graph_of is None or not kb.classes:
         return np.zeros(0, np.int32), np.zeros(0, np.int64)

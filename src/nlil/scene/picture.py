@@ -180,7 +180,7 @@ class _Drawing:
 
     # objects --------------------------------------------------------------------------------------
 
-    def _label(self, node: Node) -> None:
+    def _label(self, node: DrawnThing) -> None:
         if node.solid:
             return
         matters = node.thing.matters
@@ -194,7 +194,7 @@ class _Drawing:
             self.arrows.append(Stroke(centre, node.anchor, _colour(node.thing), 1.0, 0.8, kind="leader"))
         self._write(node, box)
 
-    def _write(self, node: Node, box: Box) -> None:
+    def _write(self, node: DrawnThing, box: Box) -> None:
         thing, text, kind = node.thing, shortened(node.thing.text), f"label {node.thing.kind}"
         if node.solid:
             self.room.take(box)
@@ -246,7 +246,7 @@ class _Drawing:
             self.arrows.insert(0, Stroke(*path, OTHER_COLOUR, 1.0, 0.75, head=7.0, kind="link other"))
 
 
-def _importance(node: Node) -> tuple[bool, bool, float]:
+def _importance(node: DrawnThing) -> tuple[bool, bool, float]:
     """A sort key: the most important node comes last, and small boxes after large ones."""
     return node.thing.is_query, node.thing.is_used, -node.box[2] * node.box[3]
 
@@ -255,7 +255,7 @@ def _colour(shown: Shown) -> str:
     return QUERY_COLOUR if shown.is_query else colour_of(shown.rule)
 
 
-def _frame(node: Node, over_photo: bool) -> list[Shape]:
+def _frame(node: DrawnThing, over_photo: bool) -> list[Shape]:
     thing, matters, kind = node.thing, node.thing.matters, f"box {node.thing.kind}"
     fill, width = "#ffffff" if node.solid else "none", 3.5 if thing.is_query else 2.5 if thing.is_used else 1.0
     colour = "#ffffff" if over_photo and not matters else _colour(thing)
@@ -298,7 +298,7 @@ def _along(path: tuple[Point, Point], part: float) -> Point:
     return moved(path[0], direction(*path), math.dist(*path) * part)
 
 
-def _reach(node: Node, across: float, down: float) -> float:
+def _reach(node: DrawnThing, across: float, down: float) -> float:
     """Return the distance from the middle of the node to its border in this direction."""
     _, _, width, height = node.box
     to_border = min(width / 2 / max(abs(across), 1e-9), height / 2 / max(abs(down), 1e-9))
@@ -332,7 +332,7 @@ def _captions(scene: Scene, places: Placed) -> list[Shape]:
 
 
 @dataclass(frozen=True)
-class Node:
+class DrawnThing:
     """A `thing` on the canvas, in a `box`. `anchor` is where arrows end; at a `solid` node they end at its border."""
 
     thing: Thing
@@ -345,7 +345,7 @@ class Node:
 class Placed:
     """The `nodes` by name, the `width` and `height` of the picture, and the `scale` of the image."""
 
-    nodes: dict[str, Node]
+    nodes: dict[str, DrawnThing]
     width: float
     height: float
     scale: float = 1.0
@@ -385,7 +385,7 @@ def _clipped(box: Box, scale: float, width: float, height: float) -> Box:
     return left, top, max(min(right, width) - left, 2.0), max(min(bottom, height) - top, 2.0)
 
 
-def _anchored(things: Sequence[tuple[Thing, Box]]) -> dict[str, Node]:
+def _anchored(things: Sequence[tuple[Thing, Box]]) -> dict[str, DrawnThing]:
     """Choose the points where arrows end: small boxes first, since they have the least choice; unused ones last."""
 
     def key(item: tuple[Thing, Box]) -> tuple[bool, float, str]:
@@ -400,11 +400,11 @@ def _anchored(things: Sequence[tuple[Thing, Box]]) -> dict[str, Node]:
         far_enough = (p for p, distance in zip(choice, apart) if distance >= MIN_DISTANCE)
         best = next(far_enough, choice[apart.index(max(apart))])
         points.append(best)
-        found[thing.name] = Node(thing, (x, y, width, height), best, False)
+        found[thing.name] = DrawnThing(thing, (x, y, width, height), best, False)
     return found
 
 
-def _row(things: Sequence[Thing], width: float, top: float) -> dict[str, Node]:
+def _row(things: Sequence[Thing], width: float, top: float) -> dict[str, DrawnThing]:
     """Place objects without a box below the image."""
     places = [(width * (i + 0.5) / len(things), top + 2 * SIZE) for i in range(len(things))]
     return {thing.name: _solid(thing, place) for thing, place in zip(things, places)}
@@ -413,9 +413,9 @@ def _row(things: Sequence[Thing], width: float, top: float) -> dict[str, Node]:
 # graphs without boxes -----------------------------------------------------------------------------------
 
 
-def _solid(thing: Thing, centre: Point) -> Node:
+def _solid(thing: Thing, centre: Point) -> DrawnThing:
     width, height = _node_size(thing)
-    return Node(thing, (centre[0] - width / 2, centre[1] - height / 2, width, height), centre, True)
+    return DrawnThing(thing, (centre[0] - width / 2, centre[1] - height / 2, width, height), centre, True)
 
 
 def _node_size(thing: Thing) -> tuple[float, float]:
@@ -460,7 +460,7 @@ def _rings(scene: Scene) -> Placed:
     return _trimmed([_solid(things[name], centres[name]) for name in names])
 
 
-def _trimmed(nodes: Sequence[Node]) -> Placed:
+def _trimmed(nodes: Sequence[DrawnThing]) -> Placed:
     """Move nodes into the corner, with a margin for labels."""
     left, top = (min(node.box[i] for node in nodes) - MARGIN for i in (0, 1))
     right, bottom = (max(node.box[i] + node.box[i + 2] for node in nodes) + MARGIN for i in (0, 1))

@@ -22,6 +22,7 @@ from ..data.files import lines, present, readable, stem, stem_of_gzip
 from ..data.kb import KnowledgeBase
 from ..data.limits import ShallowJson
 from ..errors import DataError, require
+from .canvas import Box
 from .collector import BOX, SIZE, SceneCollector, as_number, check, items
 
 FILE_MARK = "_sceneGraphs.json"
@@ -37,13 +38,12 @@ ORIGINALS: tuple[Mapping[str, str], ...] = (
 """Original files that belong together: name without ending -> split. The first group with a training file is read."""
 
 Name = TypeVar("Name")
-Box = tuple[float, float, float, float]
 Images = Iterator[tuple[str, Any]]
 """(name of an image, its graph in the structure of GQA)."""
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReaderState:
     """Shared by the files of one data set: `ids` for objects without ids, and counts of what was `skipped`."""
 
     ids: Iterator[int] = field(default_factory=lambda: count(1))
@@ -59,7 +59,7 @@ def read_scenes(paths: Mapping[str, Path]) -> tuple[KnowledgeBase, Splits, tuple
 
     Returns the base of the training graphs, the splits with their context, and notes.
     """
-    collector, reading = SceneCollector(), Reading()
+    collector, reading = SceneCollector(), ReaderState()
     for split, path in paths.items():
         try:
             for image, graph in format_of(path)(path, reading):
@@ -122,7 +122,7 @@ def _in_order(splits: Mapping[str, Path]) -> dict[str, Path]:
     return {split: splits[split] for split in ("train", "valid", "test") if split in splits}
 
 
-def format_of(path: Path) -> Callable[[Path, Reading], Images]:
+def format_of(path: Path) -> Callable[[Path, ReaderState], Images]:
     """Return the reader of a file; that of the common form if it does not begin like an original file."""
     if stem_of_gzip(path).endswith(FILE_MARK):
         return gqa_images
@@ -192,7 +192,7 @@ def _name_at(names: list[Name], index: Any, key: str, where: str) -> Name:
 class _Image:
     """The objects of one image in the structure of GQA; each relation is listed once."""
 
-    def __init__(self, reading: Reading, name: Any) -> None:
+    def __init__(self, reading: ReaderState, name: Any) -> None:
         self.reading, self.where = reading, f"image {name!r}"
         self.objects: dict[str, dict[str, Any]] = {}
         self._related: set[tuple[str, str, str]] = set()
@@ -223,7 +223,7 @@ class _Image:
 # GQA ----------------------------------------------------------------------------------------------------
 
 
-def gqa_images(path: Path, reading: Reading) -> Images:
+def gqa_images(path: Path, reading: ReaderState) -> Images:
     """Yield the images of the common form, unchanged."""
     return _members(path, "{image: {'objects': ...}}")
 
@@ -231,7 +231,7 @@ def gqa_images(path: Path, reading: Reading) -> Images:
 # Visual Genome ------------------------------------------------------------------------------------------
 
 
-def visual_genome_images(path: Path, reading: Reading) -> Images:
+def visual_genome_images(path: Path, reading: ReaderState) -> Images:
     """Yield the images of Visual Genome, from `scene_graphs.json` or `relationships.json`, each a list of images.
 
         {"image_id", "width"?, "height"?, "objects"?: [OBJECT], "attributes"?: [OBJECT with "attributes"],
@@ -263,7 +263,7 @@ def visual_genome_images(path: Path, reading: Reading) -> Images:
 class _VisualGenomeImage(_Image):
     """An image whose objects have ids; an object that occurs again only adds attributes."""
 
-    def __init__(self, reading: Reading, name: str) -> None:
+    def __init__(self, reading: ReaderState, name: str) -> None:
         super().__init__(reading, name)
         self._nameless: set[str] = set()
 
@@ -325,7 +325,7 @@ class _VisualGenomeImage(_Image):
 # VRD ----------------------------------------------------------------------------------------------------
 
 
-def vrd_images(path: Path, reading: Reading) -> Images:
+def vrd_images(path: Path, reading: ReaderState) -> Images:
     """Yield the images of VRD as published (Lu 2016): relations between boxes that have no ids.
 
         annotations_SPLIT.json       {file name: [{"predicate": int, "subject": {"category": int, "bbox"}, "object"}]}
@@ -352,7 +352,7 @@ def vrd_images(path: Path, reading: Reading) -> Images:
 class _VrdImage(_Image):
     """An image whose objects are identified by class and box."""
 
-    def __init__(self, reading: Reading, name: str, classes: list[str]) -> None:
+    def __init__(self, reading: ReaderState, name: str, classes: list[str]) -> None:
         super().__init__(reading, name)
         self._classes = classes
         self._id_of: dict[tuple[str, Box], str] = {}
@@ -426,7 +426,7 @@ class Interaction(NamedTuple):
     verb: str
 
 
-def hico_images(path: Path, reading: Reading) -> Images:
+def hico_images(path: Path, reading: ReaderState) -> Images:
     """Yield the images of HICO-DET in the layout by file name."""
     interactions = _listed(path)
     for name, entry in _members(path, "{file name: {'labels': [{'hoi_id', 'human_bbox', 'object_bbox'}]}}"):
@@ -440,7 +440,7 @@ def hico_images(path: Path, reading: Reading) -> Images:
         yield name, image.graph(labels[0] if labels else {})
 
 
-def parallel_hico_images(path: Path, reading: Reading) -> Images:
+def parallel_hico_images(path: Path, reading: ReaderState) -> Images:
     """Yield the images of HICO-DET in the layout of parallel lists.
 
     This takes several passes, since the lists may be in any order.
@@ -490,7 +490,7 @@ class _HicoImage(_Image):
     But two different boxes for the same interaction and role are two objects, since they were annotated together.
     """
 
-    def __init__(self, reading: Reading, name: Any) -> None:
+    def __init__(self, reading: ReaderState, name: Any) -> None:
         super().__init__(reading, name)
         self._known: list[_Drawn] = []
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..data.arrays import Ids, Longs
 from ..kernel.bodies import X_NODE, unary_mask
 from ..kernel.compiled import compiled
-from .fitting import Labelled, columns
+from .fitting import LabelledObjects, columns
 from .patterns import Patterns
 
 MIN_SURE_CONFIDENCE, MAX_SURE_PER_CLASS = 0.8, 4
@@ -26,7 +26,7 @@ MIN_CLEAR_CONFIDENCE, MAX_CLEAR_PER_CLASS = 0.5, 5
 """Limits of the conjunctions that are chosen before all others."""
 
 
-def class_counts(data: Labelled) -> Ids:
+def class_counts(data: LabelledObjects) -> Ids:
     """Return (patterns, classes): the number of objects of the class for which the pattern holds in `data`."""
     out = np.zeros((data.held.shape[1], data.shares.shape[1]), np.int32)
     _count(*columns(data.held)[:2], data.label, out)
@@ -65,7 +65,7 @@ def _place_in_run(values: Longs) -> Longs:
 
 
 def with_clear_conjunctions(
-    patterns: Patterns, data: Labelled, counts: Ids, min_support: int
+    patterns: Patterns, data: LabelledObjects, counts: Ids, min_support: int
 ) -> tuple[Patterns, Ids, Ids]:
     """Add conjunctions that predict at least one class better than their two patterns do.
 

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from ..data.arrays import Doubles, Floats, Longs, Mask
-from .fitting import Labelled, Model
+from .fitting import ClassModel, LabelledObjects
 
 SMALLEST = 1e-12
 
@@ -61,7 +61,12 @@ class Thinning:
     """
 
     def __init__(
-        self, model: Model, data: Labelled, probability: Floats, penalty: float, protected: Mask | None = None
+        self,
+        model: ClassModel,
+        data: LabelledObjects,
+        probability: Floats,
+        penalty: float,
+        protected: Mask | None = None,
     ) -> None:
         self.model = model
         by_pattern = data.held.tocsc()
@@ -82,7 +87,7 @@ class Thinning:
             if len(place):
                 self.classes[target] = _Class(place, inverse, weight, np.ones(len(place), bool), kept[place])
 
-    def to(self, room: int) -> tuple[Model, float]:
+    def to(self, room: int) -> tuple[ClassModel, float]:
         """Return the model with at most `room` pairs, and the cost of the last pair that was removed."""
         keep = np.ones(len(self.model), bool)
         worth = 0.0

@@ -18,7 +18,7 @@ from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, TargetFacts
 from ..kernel.hidden import is_own_fact
 from ..kernel.walk import NO_LIMIT, WalkSpace, is_needless, walk_space
-from .options import ChainRows, Task, join_rows
+from .options import ChainRows, CountingTask, join_rows
 
 CHEAP = 50
 """Up to this many continuations, walking them again is cheaper than testing whether they can lead to new ends."""
@@ -204,7 +204,7 @@ def _count_chain(
 class ChainCounter:
     """Counts chains of `length` steps for all targets; holds the scratch space of one thread."""
 
-    def __init__(self, task: Task, length: int) -> None:
+    def __init__(self, task: CountingTask, length: int) -> None:
         graph, shape = task.graph, (length, task.graph.num_entities, 2)
         self.task = task
         self.space: WalkSpace = walk_space(graph.num_entities, length, flag=task.options.flag)
@@ -248,7 +248,7 @@ class ChainCounter:
         return np.repeat(steps[None, :], len(target), axis=0), counts
 
 
-def one_step_chains(task: Task) -> ChainRows:
+def one_step_chains(task: CountingTask) -> ChainRows:
     """Count p(X, Y) :- r(X, Y) and p(X, Y) :- r(Y, X), X and Y distinct; by target and step."""
     counter = ChainCounter(task, 1)
     codes = np.arange(task.graph.num_codes, dtype=np.int32)[:, None]

@@ -40,7 +40,7 @@ FILTER_BLOCK = 10_000
 """Filters counted at a time."""
 
 
-Found = tuple[Longs, Doubles]
+FoundPairs = tuple[Longs, Doubles]
 """Conjunctions: columns of a table (found, 3), padded with -1; and (3, found) the number of facts and of other pairs
 for which they hold, and their gain."""
 
@@ -109,7 +109,7 @@ class Conjunctions:
         clear = self.options.enough(support, support + others) & (after >= GAIN * before)
         return np.where(clear, support * np.log(np.maximum(after, 1e-9) / np.maximum(before, 1e-9)), 0.0)
 
-    def _pairs(self, table: StatementTable) -> Found:
+    def _pairs(self, table: StatementTable) -> FoundPairs:
         chains = table.num_chains
         support = products(table.facts[:, :chains], table.facts)
         others = products(table.others[:, :chains], table.others)
@@ -123,7 +123,7 @@ class Conjunctions:
         columns = np.stack((left, right, np.full_like(left, -1)), axis=1)
         return best((columns, np.stack([counts[left, right] for counts in (support, others, worth)])), MOST_PAIRS)
 
-    def _triples(self, table: StatementTable, pairs: Found) -> Found:
+    def _triples(self, table: StatementTable, pairs: FoundPairs) -> FoundPairs:
         """Return the pairs with one more statement."""
         one, two = pairs[0].T[:2]
         support = products(table.facts[:, one] & table.facts[:, two], table.facts)
@@ -136,7 +136,7 @@ class Conjunctions:
         counts = [counts[pair, third] for counts in (support, others, worth + pairs[1][2][:, None])]
         return columns[first], np.stack(counts)
 
-    def _scored(self, table: StatementTable, found: Found, row: int) -> ScoredRule:
+    def _scored(self, table: StatementTable, found: FoundPairs, row: int) -> ScoredRule:
         columns = without_dead(table, [int(c) for c in found[0][row] if c >= 0])
         parts = sorted((table.statement(c) for c in columns), key=formula_key)
         rule = Rule(Head.of(self.kb.predicates[table.target]), And(*parts), distinct=True)
@@ -165,7 +165,7 @@ def without_dead(table: StatementTable, columns: list[int]) -> list[int]:
     return columns
 
 
-def best(found: Found, count: int) -> Found:
+def best(found: FoundPairs, count: int) -> FoundPairs:
     """Return the `count` conjunctions with the largest gain."""
     columns, counts = found
     order = np.lexsort((*columns.T[::-1], -counts[2]))[:count]
@@ -184,7 +184,7 @@ def products(left: np.ndarray, right: np.ndarray, block: int = 2**14) -> np.ndar
     return result
 
 
-def chosen(table: StatementTable, found: Found, known: Doubles, count: int) -> Iterator[int]:
+def chosen(table: StatementTable, found: FoundPairs, known: Doubles, count: int) -> Iterator[int]:
     """Choose up to `count` conjunctions greedily: the one that most raises the confidence of the facts comes next.
 
     `table` says where statements hold; `known` is the confidence of each fact before.

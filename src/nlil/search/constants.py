@@ -21,7 +21,7 @@ from ..kernel.ruleset import FIRST, SECOND, RuleSet, count_dtype
 from ..progress import Progress
 from .anchored import HeadCounter, Heads, body_sizes, prior_rows
 from .cost import most_rules
-from .options import Task
+from .options import CountingTask
 from .top_rules import BODY, BODY_SIZE, HEAD, PCA_BODY, ROW, SUPPORT, Thresholds, TopRules
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ AT_ONCE = 4
 """Least number of tasks per thread between two updates of the thresholds."""
 
 
-def constant_rules(task: Task, tensors: TensorCounter | None) -> tuple[RuleSet, list[str]]:
+def constant_rules(task: CountingTask, tensors: TensorCounter | None) -> tuple[RuleSet, list[str]]:
     """Return anchored rules, half-anchored rules and priors by target and direction, and notes.
 
     `tensors` counts on a device. Priors are returned even if the search was stopped: they take no time, and give every
@@ -72,7 +72,7 @@ def priors(kb: KnowledgeBase, targets: Sequence[int], min_support: int) -> RuleS
 # counting on many threads -------------------------------------------------------------------------------
 
 
-def _counted(task: Task, codes: list[int], best: TopRules) -> Iterator[tuple[int, int, np.ndarray]]:
+def _counted(task: CountingTask, codes: list[int], best: TopRules) -> Iterator[tuple[int, int, np.ndarray]]:
     """Yield (code, least grade, rows) of batches of heads, each about as large as memory allows.
 
     The rules of one batch raise the thresholds of `best` for the next.

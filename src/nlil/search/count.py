@@ -21,7 +21,7 @@ from .chains import one_step_chains
 from .constants import constant_rules, priors
 from .cost import RULE_SECONDS
 from .longer import longer_chains
-from .options import ChainRows, CountOptions, Task
+from .options import ChainRows, CountingTask, CountOptions
 from .two_steps import two_step_chains
 from .typed import typed_chains
 from .unary import unary_priors, unary_rules
@@ -61,7 +61,7 @@ def count_rules(
     notes: list[str] = []
     if len(binary):
         options, notes = _bounded(graph, options)
-        found, more = _binary(Task.of(kb, graph, binary, options, progress), body)
+        found, more = _binary(CountingTask.of(kb, graph, binary, options, progress), body)
         parts += found
         notes += more
     if len(unary):
@@ -99,7 +99,7 @@ def _bounded(graph: Graph, options: CountOptions) -> tuple[CountOptions, list[st
     return replace(options, chain_length=longest), []
 
 
-def _binary(task: Task, body: KnowledgeBase | None) -> tuple[list[RuleSet], list[str]]:
+def _binary(task: CountingTask, body: KnowledgeBase | None) -> tuple[list[RuleSet], list[str]]:
     options, tensors = task.options, _tensors(task)
     short = _short(task, tensors)
     # Counted before longer chains, though listed after them: if time is short, they achieve more in less time.
@@ -120,7 +120,7 @@ def _binary(task: Task, body: KnowledgeBase | None) -> tuple[list[RuleSet], list
     return [*map(task.chain_rules, found), constants], notes
 
 
-def _tensors(task: Task) -> TensorCounter | None:
+def _tensors(task: CountingTask) -> TensorCounter | None:
     if task.options.device == "cpu" or not len(task.graph.code):
         return None
     from .tensors import TensorCounter, has_room
@@ -128,14 +128,16 @@ def _tensors(task: Task) -> TensorCounter | None:
     return TensorCounter(task) if has_room(task.graph, task.options.device) else None
 
 
-def _short(task: Task, tensors: TensorCounter | None) -> list[ChainRows]:
+def _short(task: CountingTask, tensors: TensorCounter | None) -> list[ChainRows]:
     """Return the chains of length 1 and 2."""
     if tensors is not None:
         return tensors.chains()[: task.options.max_length]
     return [one_step_chains(task), *([two_step_chains(task)] if task.options.max_length >= 2 else [])]
 
 
-def _constants(task: Task, tensors: TensorCounter | None, body: KnowledgeBase | None) -> tuple[RuleSet, list[str]]:
+def _constants(
+    task: CountingTask, tensors: TensorCounter | None, body: KnowledgeBase | None
+) -> tuple[RuleSet, list[str]]:
     """Return anchored rules, half-anchored rules and priors, if requested, and notes."""
     if not task.options.constants or task.kb.graph_of is not None:
         return RuleSet.empty(task.kb), []

@@ -25,7 +25,7 @@ from ..kernel.walk import WalkSpace, walk_space
 from ..logic.rule import smoothed_confidence
 from ..progress import Stop
 from .chains import ChainCounter
-from .options import ChainRows, Task, join_rows
+from .options import ChainRows, CountingTask, join_rows
 
 MOST_EDGES = 200_000
 """Limit of the edges visited to find paths between the ends of one fact."""
@@ -53,7 +53,7 @@ MOST_SPELLED = 4
 class Proposer:
     """Finds bodies of `length` steps from facts; holds the scratch space of one thread. `synonym`: see `synonyms`."""
 
-    def __init__(self, task: Task, length: int, synonym: Ids, stop: Stop | None = None) -> None:
+    def __init__(self, task: CountingTask, length: int, synonym: Ids, stop: Stop | None = None) -> None:
         """Look at no further fact after `stop`."""
         self.task, self.length, self.synonym = task, length, synonym
         self.space = walk_space(task.graph.num_entities, length, flag=None if stop is None else stop.flag)
@@ -252,7 +252,7 @@ class Estimates(NamedTuple):
         return np.unique(self.body[order[rank < most[target]]])
 
 
-def estimates(pool: Pool[ChainCounter], task: Task, steps: Ids, stage: str, stop: Stop | None) -> Estimates:
+def estimates(pool: Pool[ChainCounter], task: CountingTask, steps: Ids, stage: str, stop: Stop | None) -> Estimates:
     """Estimate the confidence of the bodies `steps`, as far as `stop` allows.
 
     `pool` has the threads; `stage` names the work for `task.progress`.
@@ -277,7 +277,7 @@ def estimates(pool: Pool[ChainCounter], task: Task, steps: Ids, stage: str, stop
     return Estimates(*map(np.concatenate, zip(none, *(body for batch in found for body in batch))))
 
 
-def longer_chains(task: Task, length: int) -> ChainRows:
+def longer_chains(task: CountingTask, length: int) -> ChainRows:
     """Propose from sampled facts, estimate on sampled starts, count the best exactly."""
     options, num_targets = task.options, len(task.targets)
     synonym, most = synonyms(task.graph), most_candidates(task.facts.size, options.candidates)

@@ -72,7 +72,7 @@ class CountOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class CountingTask:
     """A search for rules p(X, Y).
 
     Args:
@@ -94,7 +94,7 @@ class Task:
     @classmethod
     def of(
         cls, kb: KnowledgeBase, graph: Graph, targets: Ids, options: CountOptions, progress: Progress = silent
-    ) -> Task:
+    ) -> CountingTask:
         """Return the task for the facts that `kb` has of the targets."""
         return cls(kb, graph, targets, target_facts(kb, targets), options, progress)
 
@@ -102,7 +102,7 @@ class Task:
         """Drop `progress`: a copy in another process cannot report."""
         return self.__dict__ | {"progress": silent}
 
-    def for_share(self, share: float) -> Task:
+    def for_share(self, share: float) -> CountingTask:
         """Return the same task with this `share` of the time that is left."""
         return replace(self, options=replace(self.options, stop=self.options.stop_after(share)))
 

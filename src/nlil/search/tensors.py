@@ -18,7 +18,7 @@ from ..kernel.calculus import ranges as ranges_between
 from ..kernel.calculus import unique_pairs
 from ..kernel.graph import Graph, TargetFacts
 from ..kernel.hidden import hides_edge, is_own_fact, num_seen
-from .options import ChainRows, Task
+from .options import ChainRows, CountingTask
 from .top_rules import BODY, BODY_SIZE, HEAD, ROW, SUPPORT
 
 BYTES_PER_PATH = 96
@@ -50,7 +50,7 @@ def ranges(low: Tensor, count: Tensor) -> Tensor:
 class TensorCounter:
     """Edges and target facts on a device."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: CountingTask) -> None:
         graph, self.options = task.graph, task.options
         self.num_entities, self.num_codes = graph.num_entities, graph.num_codes
         self.num_targets, self.most_paths = len(task.targets), max(task.options.memory // BYTES_PER_PATH, 1)

@@ -23,7 +23,7 @@ from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, TargetFacts, find_span, first_at_least
 from ..kernel.pool import workers
 from ..kernel.walk import NO_LIMIT
-from .options import ChainRows, Task, join_rows
+from .options import ChainRows, CountingTask, join_rows
 
 FIRST_SIZE = 2**12
 """Initial size of the hash table of a target's chains."""
@@ -242,7 +242,7 @@ def _close(
 class SupportCounter:
     """Counts the facts of a target for which each chain of two steps holds; holds the scratch space of one thread."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: CountingTask) -> None:
         graph = task.graph
         self.task, self.graph = task, graph
         degree = np.diff(graph.pointer)
@@ -381,7 +381,7 @@ def _body(
 class BodyCounter:
     """Counts the bodies of the chains of two steps in `supports`; holds the scratch space of one thread."""
 
-    def __init__(self, task: Task, supports: Supports) -> None:
+    def __init__(self, task: CountingTask, supports: Supports) -> None:
         self.task, self.supports = task, supports
         self.seen, self.epoch = np.zeros(task.graph.num_entities, np.int64), 0
 
@@ -431,7 +431,7 @@ class BodyCounter:
         return body, pca
 
 
-def two_step_chains(task: Task) -> ChainRows:
+def two_step_chains(task: CountingTask) -> ChainRows:
     """Count all chains of length 2, by first step, target and second step."""
     graph, options = task.graph, task.options
     first = task.for_share(1 / 2)  # if time is short, hubs must leave some for other rules

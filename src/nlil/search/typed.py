@@ -18,7 +18,7 @@ from ..kernel.graph import Graph, TargetFacts
 from ..kernel.pool import workers
 from ..logic.rule import smoothed_confidence
 from .chains import mark_objects
-from .options import ChainRows, Task, join_rows
+from .options import ChainRows, CountingTask, join_rows
 
 MOST_VARIANTS = 5
 """Variants kept for one chain, best first."""
@@ -91,7 +91,7 @@ def _count_typed(
 class TypedCounter:
     """Counts the typed variants of chains of up to two steps; holds the scratch space of one thread."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: CountingTask) -> None:
         self.task, self.table, self.epoch = task, new_table(2**16), 0
         self.mark = np.full((task.graph.num_entities, 2), -1, np.int64)
         self.counts = np.zeros((3, 3, task.kb.num_predicates), np.int64)
@@ -132,7 +132,7 @@ class TypedCounter:
         return found, counts
 
 
-def typed_chains(task: Task, chains: ChainRows) -> ChainRows:
+def typed_chains(task: CountingTask, chains: ChainRows) -> ChainRows:
     """Count the typed variants of those `chains` whose confidence is below 1, chain by chain."""
     steps, counts = chains
     pool = workers(lambda: TypedCounter(task), task.options.threads, task.options.memory)

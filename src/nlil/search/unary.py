@@ -20,7 +20,7 @@ from ..data.kb import KnowledgeBase
 from ..kernel.bodies import ANY_NODE, NO_STEP, unary_mask
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
-from ..kernel.hidden import hides_membership
+from ..kernel.hidden import class_mask, hides_membership
 from ..kernel.ruleset import RuleSet
 from ..kernel.sorting import sort_unique
 from ..progress import Progress, silent
@@ -193,7 +193,7 @@ def unary_rules(
     keep = options.enough(support, body_size)
     # u(X) is the query's own fact if u is the target, or both are classes.
     own = (body < bodies.ends) & (body > 0)
-    keep &= ~(own & hides_membership(kb, target, np.where(own, body - 1, 0)))
+    keep &= ~(own & hides_membership(class_mask(kb), target, np.where(own, body - 1, 0)))
     steps, end = bodies.decode(body[keep])
     moves = ((steps != NO_STEP) & ~unary_mask(kb.predicates)[steps >> 1]).sum(axis=1)
     rules = RuleSet.of_lines(

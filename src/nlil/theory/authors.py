@@ -1,8 +1,8 @@
 """Authors of theories: from the proposals of a target's rules to an ordered choice of rules with weights.
 
-All authors have the same contract: a `Surveyed` target and the choice of the greedy cover in, a `Choice` out. The cover
-is the first author and the fallback; the others start from its choice. `weigh_together` is defined here, the other one
-in `formulas.py`.
+All authors have the same contract: a `Surveyed` target and the choice of the greedy cover in, a `CoverChoice` out. The
+cover is the first author and the fallback; the others start from its choice. `weigh_together` is defined here, the
+other one in `formulas.py`.
 
 Weights are fitted jointly: the candidates of a query compete, and the answer should have the most evidence among all
 that the rules propose. Evidence is summed exactly as in ranking. Each rule stays near its counted weight: its evidence
@@ -21,7 +21,7 @@ from ..evaluation.ranking import Ranker
 from ..kernel.aggregation import SCALE, UNIT, Aggregation, evidence, kind_weights
 from ..kernel.compiled import compiled
 from ..kernel.minimise import minimise
-from .cover import Choice
+from .cover import CoverChoice
 from .firings import Proposals
 
 HOLD = 50.0
@@ -55,10 +55,10 @@ class Surveyed(NamedTuple):
         return np.searchsorted(self.numbers, rule)
 
 
-Author = Callable[[Surveyed, Choice], Choice]
+Author = Callable[[Surveyed, CoverChoice], CoverChoice]
 
 
-def weigh_together(surveyed: Surveyed, cover: Choice) -> Choice:
+def weigh_together(surveyed: Surveyed, cover: CoverChoice) -> CoverChoice:
     """Return the rules of the `cover` in order, the first `size` with jointly fitted weights."""
     chosen = surveyed.places(cover.rule[: surveyed.size])
     rules = surveyed.ranker.rules_of(surveyed.target)
@@ -181,7 +181,7 @@ def _share(low: int, high: int, i: int, rule: Ids, kind_row: Longs, share: np.nd
     return share[own, place] if place < share.shape[1] else 0.0
 
 
-def _formulas(surveyed: Surveyed, cover: Choice) -> Choice:
+def _formulas(surveyed: Surveyed, cover: CoverChoice) -> CoverChoice:
     from .formulas import write_formulas  # imports torch
 
     return write_formulas(surveyed, cover)

@@ -22,7 +22,7 @@ from ..kernel.ruleset import RuleSet
 from ..logic.rule import smoothed_confidence
 from ..progress import Progress, Stop, Stopped, silent
 from .authors import WRITERS, Surveyed
-from .cover import Choice, cover, plainness
+from .cover import CoverChoice, cover, plainness
 from .firings import Hits, TargetSample, propose, survey, survey_members
 from .theory import AUTHORS, SIZES, SizeScore, Theory, ValidationScores
 
@@ -157,7 +157,7 @@ def tried_authors(author: str | Mapping[str, str], is_judged: bool) -> tuple[str
     return tuple(name for name in AUTHORS[1:] if name in names)
 
 
-Pair = tuple[Choice, Choice]
+Pair = tuple[CoverChoice, CoverChoice]
 """The choice for a target, and the choice made without the judging facts."""
 
 
@@ -322,7 +322,7 @@ class _Work:
         kind = self.pool.aggregation
         return Aggregation(kind.kind, kind.top, unit=kind.unit, by_frequency=True)
 
-    def theory(self, choices: Sequence[Choice], authors: Sequence[str] | None = None) -> Theory:
+    def theory(self, choices: Sequence[CoverChoice], authors: Sequence[str] | None = None) -> Theory:
         """Return the choices of all targets as one theory, with the plain aggregation."""
         names = [str(self.kb.predicates[t]) for t in self.targets]
         own = [scored for choice in choices for scored in choice.own]
@@ -381,7 +381,7 @@ def _of_class(
 
 
 def _columns(
-    ranker: Ranker, rows: Longs, targets: list[int], choices: Sequence[Choice], pool_size: int
+    ranker: Ranker, rows: Longs, targets: list[int], choices: Sequence[CoverChoice], pool_size: int
 ) -> dict[str, Any]:
     """Return the columns of a Theory, target by target."""
     none = np.zeros(0, np.int64)

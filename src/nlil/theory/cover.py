@@ -35,7 +35,7 @@ PER_ATOM, CIRCULAR = 0.9, 0.5
 """`plainness`: the factor for each atom after the first, and for rules with the target in the body."""
 
 
-class Choice(NamedTuple):
+class CoverChoice(NamedTuple):
     """The rules that an author chose for one target, the one that adds most first.
 
     rule       their numbers; numbers from the number of rules on refer to `own`
@@ -60,7 +60,7 @@ class Choice(NamedTuple):
     own: tuple[ScoredRule, ...] = ()
 
 
-def cover(hits: Hits, plainness: Doubles, most: int, family_of: int) -> Choice:
+def cover(hits: Hits, plainness: Doubles, most: int, family_of: int) -> CoverChoice:
     """Choose at most `most` rules greedily.
 
     Args:
@@ -82,7 +82,7 @@ def cover(hits: Hits, plainness: Doubles, most: int, family_of: int) -> Choice:
     alone = np.bincount(hits.rule, value, num_rules) * plainness
     strongest = np.lexsort((np.arange(num_rules), -alone))[:STRONGEST]
     no_weight = np.full(len(rule), np.nan)
-    return Choice(rule, gain / most_weight, explained, backs_up, hits.num_tried, family, no_weight, strongest)
+    return CoverChoice(rule, gain / most_weight, explained, backs_up, hits.num_tried, family, no_weight, strongest)
 
 
 def plainness(rules: RuleSet) -> Doubles:

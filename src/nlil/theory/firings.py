@@ -15,7 +15,7 @@ from ..data.facts import LEAST_TRUE, Facts
 from ..evaluation.members import MemberScorer
 from ..evaluation.plan import Plan
 from ..evaluation.programs import rule_firings
-from ..evaluation.queries import Answers
+from ..evaluation.queries import AnswerIndex
 from ..evaluation.ranking import Ranker
 from ..evaluation.scoring import Firings, list_firings
 from ..kernel.aggregation import ScoreSpace
@@ -164,12 +164,12 @@ def _fired(
     # Only the facts of the target, because `+` copies them and a base may be large.
     known_facts, ends = ranker.kb.facts.of(target) + sample.valid.of(target), (facts.subject, facts.object)
     none = np.zeros(0, np.int32)
-    found: list[Fired] = [(none, none, none)]
+    found: list[FiredRules] = [(none, none, none)]
     for direction in (0, 1):
         known, answer = ends[direction], ends[1 - direction]
-        answers = Answers.of(known_facts, target, direction, ranker.kb.num_entities)
+        answers = AnswerIndex.of(known_facts, target, direction, ranker.kb.num_entities)
         plan, rest = ranker.numbered_plan(target, direction)
-        queries = _Queries(known, answer, answers, weight, wrong[direction], all_candidates)
+        queries = _SampledQueries(known, answer, answers, weight, wrong[direction], all_candidates)
         mine = _of_lines(ranker, plan, space, queries)
         if len(rest):
             mine += _of_programs(ranker, target, rest, plan.code, queries)
@@ -178,16 +178,16 @@ def _fired(
     return rule, query, candidate
 
 
-Fired = tuple[Ids, Ids, Ids]
+FiredRules = tuple[Ids, Ids, Ids]
 """(rule, query, candidate) of firings."""
 
 
-class _Queries(NamedTuple):
+class _SampledQueries(NamedTuple):
     """Queries of one direction, and what to record for them (see `_fired`)."""
 
     known: Ids
     answer: Ids
-    answers: Answers
+    answers: AnswerIndex
     weight: Doubles
     wrong: Doubles
     all_candidates: bool
@@ -218,10 +218,10 @@ def _by_rule(found: list[tuple[Ids, Ids]]) -> tuple[Ids, Ids]:
     return rule[order], query[order]
 
 
-def _of_lines(ranker: Ranker, plan: Plan, space: ScoreSpace, queries: _Queries) -> list[Fired]:
+def _of_lines(ranker: Ranker, plan: Plan, space: ScoreSpace, queries: _SampledQueries) -> list[FiredRules]:
     """Return the firings of the rules with a loop."""
     stamp = np.full(ranker.kb.num_entities, -1, np.int64)
-    found, begin, size = list[Fired](), 0, BUFFER
+    found, begin, size = list[FiredRules](), 0, BUFFER
     known, answer, answers, weight, wrong, all_candidates = queries
     while begin < len(known):
         out = np.empty((3, size), np.int32)
@@ -263,9 +263,9 @@ def _survey_block(
     return len(known), used
 
 
-def _of_programs(ranker: Ranker, target: int, rest: Longs, code: int, queries: _Queries) -> list[Fired]:
+def _of_programs(ranker: Ranker, target: int, rest: Longs, code: int, queries: _SampledQueries) -> list[FiredRules]:
     """Return the firings of the rules without a loop."""
-    num_entities, found = ranker.kb.num_entities, list[Fired]()
+    num_entities, found = ranker.kb.num_entities, list[FiredRules]()
     known, answer, answers, weight, wrong, all_candidates = queries
     asked = np.repeat(np.arange(num_entities), np.diff(answers.pointer))
     is_known = asked * num_entities + answers.answer

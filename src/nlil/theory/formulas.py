@@ -21,7 +21,7 @@ from ..logic.formula import And, Formula, Not
 from ..logic.rule import Rule, RuleStats, ScoredRule
 from ..neural.formulas import Literal, train_formulas
 from .authors import Surveyed
-from .cover import Choice, cover, plainness
+from .cover import CoverChoice, cover, plainness
 from .firings import Hits, Proposals
 from .theory import SIZES
 
@@ -113,7 +113,7 @@ def joined_rule(rules: RuleSet, sharpened: Sharpened) -> Rule:
     return Rule(first.head, And(*parts), distinct)
 
 
-def write_formulas(surveyed: Surveyed, chosen: Choice) -> Choice:
+def write_formulas(surveyed: Surveyed, chosen: CoverChoice) -> CoverChoice:
     """Return a second cover: of the rules of the first one, `chosen`, and of the formulas made from them."""
     rules, proposals = surveyed.ranker.rules_of(surveyed.target), surveyed.proposals
     places = surveyed.places(chosen.rule)

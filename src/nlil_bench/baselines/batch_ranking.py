@@ -15,8 +15,8 @@ from nlil.data.dataset import Dataset
 from nlil.data.facts import Facts
 from nlil.errors import NlilError
 from nlil.evaluation.metrics import Metrics
-from nlil.evaluation.protocol import Part, binary_figures, peak_memory_mb
-from nlil.evaluation.ranking import Answers
+from nlil.evaluation.protocol import SplitFigures, binary_figures, peak_memory_mb
+from nlil.evaluation.ranking import AnswerIndex
 from nlil.kernel.aggregation import Ranks, compare
 from nlil.progress import Progress, silent
 
@@ -42,7 +42,7 @@ def batch_metrics(
     bytes_per_score: int = 0,
     own_fact: float = 0.0,
     notes: Iterable[str] = (),
-    others: Iterable[Part] = (),
+    others: Iterable[SplitFigures] = (),
     progress: Progress = silent,
 ) -> Metrics:
     """As `evaluation.evaluate` does it for rules: the binary facts of the split whose predicate is a target.
@@ -70,7 +70,7 @@ def batch_metrics(
     return joined_metrics(parts, started, notes)
 
 
-def joined_metrics(parts: Sequence[Part], started: float, notes: Iterable[str] = ()) -> Metrics:
+def joined_metrics(parts: Sequence[SplitFigures], started: float, notes: Iterable[str] = ()) -> Metrics:
     """The figures of several kinds of targets as one.
 
     Args:
@@ -104,7 +104,7 @@ def batch_ranks(
     ]
     results = [np.zeros((4, 0), np.int64)]
     for done, (predicate, side, numbers) in enumerate(groups, start=1):
-        answers = Answers.of(known, predicate, side, num_entities)
+        answers = AnswerIndex.of(known, predicate, side, num_entities)
         for low in range(0, len(numbers), batch):
             mine = numbers[low : low + batch]
             ends = (facts.subject[mine], facts.object[mine])
@@ -119,7 +119,7 @@ def batch_ranks(
     return Ranks(*np.concatenate(results, axis=1))
 
 
-def _counted(score: Tensor, given: Ids, answer: Ids, answers: Answers) -> tuple[Longs, Longs]:
+def _counted(score: Tensor, given: Ids, answer: Ids, answers: AnswerIndex) -> tuple[Longs, Longs]:
     """(candidates above the answer, candidates tied with it and itself); known other answers do not count."""
     rounded = torch.round(score, decimals=DECIMALS)
     right = on_device(answer, score)

@@ -23,12 +23,13 @@ from nlil.data.arrays import Doubles, Ids, Longs, Mask
 from nlil.data.facts import Facts, Splits
 from nlil.data.kb import KnowledgeBase
 from nlil.evaluation.metrics import Metrics
-from nlil.evaluation.protocol import Part, binary_figures, class_figures, member_figures
-from nlil.evaluation.ranking import Answers
-from nlil.kernel.aggregation import Ranks, class_ranks, count_ranks, evidence, tie_bounds
+from nlil.evaluation.protocol import SplitFigures, binary_figures, class_figures, member_figures
+from nlil.evaluation.ranking import AnswerIndex
+from nlil.kernel.aggregation import Ranks, class_ranks, count_ranks, evidence, realistic_rank, tie_bounds
 from nlil.kernel.calculus import ranges
+from nlil.kernel.hidden import class_mask, hides_edge, hides_membership
 from nlil.kernel.pool import Pool
-from nlil.neural.plan import Limits, attention_graph
+from nlil.neural.paths import PathLimits, attention_graph
 from nlil.neural.products import Products
 from nlil.neural.sampling import NO_ENTITY
 from nlil.neural.space import PADDING, operators_of
@@ -105,7 +106,7 @@ Edges = tuple[Tensor, Tensor, Tensor, Tensor]
 class ChainMap:
     """The base as chain operators: every step along a predicate, and last "stay", which keeps everything."""
 
-    def __init__(self, kb: KnowledgeBase, steps: int, limits: Limits, device: str = "cpu") -> None:
+    def __init__(self, kb: KnowledgeBase, steps: int, limits: PathLimits, device: str = "cpu") -> None:
         self.kb, self.steps, self.limits = kb, steps, limits
         self.graph = attention_graph(kb, device)
         self.device = self.graph.pointer.device
@@ -113,9 +114,7 @@ class ChainMap:
         self.stay = len(self.operators)
         operator = np.full(kb.num_codes, PADDING, np.int64)
         operator[self.operators] = np.arange(self.stay)
-        is_class = np.zeros(kb.num_predicates, bool)
-        is_class[list(kb.classes)] = True
-        self.operator, self.is_class = self._put(operator), self._put(is_class)
+        self.operator, self.is_class = self._put(operator), self._put(class_mask(kb))
         graph = np.zeros(kb.num_entities, np.int64) if kb.graph_of is None else kb.graph_of.astype(np.int64)
         self.graph_of = np.where(kb.domain, graph, kb.num_graphs)
         self.members = np.argsort(self.graph_of, kind="stable")
@@ -254,16 +253,12 @@ class ChainMap:
 
     def _is_own_fact(self, first: Tensor, code: Tensor, neighbour: Tensor, source: Tensor, hidden: Tensor) -> Tensor:
         """Whether an edge is the query's own fact, walked either way."""
-        own, predicate, node = source[:, 0] // 2, code // 2, first % self.kb.num_entities
-        # An edge along the query's own code leads from the known to the hidden end, along the inverse code back.
-        along = code == source[:, 0]
-        begin, end = torch.where(along, source[:, 1], source[:, 2]), torch.where(along, source[:, 2], source[:, 1])
-        same = own == predicate
-        is_own = same & (source[:, 2] != NO_ENTITY) & (node == begin) & (neighbour == end)
+        own, known, end = source[:, 0], source[:, 1], source[:, 2]
+        is_own = (end != NO_ENTITY) & hides_edge(own, known, end, code, first % self.kb.num_entities, neighbour)
         if not len(hidden):
             return is_own
         place = torch.searchsorted(hidden, first).clamp(max=len(hidden) - 1)
-        return is_own | ((same | (self.is_class[own] & self.is_class[predicate])) & (hidden[place] == first))
+        return is_own | (hides_membership(self.is_class, own // 2, code // 2) & (hidden[place] == first))
 
     def _moves(self, key: Tensor, lists: list[Edges], code: Tensor, num_codes: int) -> tuple[Products, ...]:
         """Step t leaves from every row within t - 1 steps; once nothing new is reached all steps are the same."""
@@ -317,11 +312,11 @@ def score_evidence(score: Doubles) -> Longs:
     return evidence(1 - np.log(np.maximum(score, THRESHOLD)) / np.log(THRESHOLD))
 
 
-def _binary(scorer: ChainScorer, facts: Facts, known: Facts) -> Part:
+def _binary(scorer: ChainScorer, facts: Facts, known: Facts) -> SplitFigures:
     return binary_figures(scorer.ranks(facts, known), facts, scorer.kb) if len(facts) else ({}, {}, 0)
 
 
-def _classes(scorer: ChainScorer, facts: Facts) -> Part:
+def _classes(scorer: ChainScorer, facts: Facts) -> SplitFigures:
     kb = scorer.kb
     classes = np.array([p for p in map(kb.predicate_id, scorer.model.targets) if p in kb.classes], np.int32)
     facts = facts[np.isin(facts.predicate, classes)]
@@ -346,7 +341,7 @@ class ChainScorer:
         """Filtered ranks of both directions of every fact."""
         queries = ChainQueries.of(facts, facts.isin(self.kb.facts))
         answers = {
-            int(code): Answers.of(known, int(code) // 2, int(code) % 2, self.kb.num_entities)
+            int(code): AnswerIndex.of(known, int(code) // 2, int(code) % 2, self.kb.num_entities)
             for code in np.unique(queries.code)
         }
         order = np.lexsort((queries.known, queries.code))  # equal queries stand together and share their walks
@@ -359,7 +354,7 @@ class ChainScorer:
         result[:, order] = np.concatenate(ranked, axis=1)
         return Ranks(np.tile(np.arange(len(facts)), 2), queries.code % 2, *result)
 
-    def _rank_part(self, total: Longs, part: ChainQueries, answers: dict[int, Answers]) -> np.ndarray:
+    def _rank_part(self, total: Longs, part: ChainQueries, answers: dict[int, AnswerIndex]) -> np.ndarray:
         walks = self.map.walks(part)
         power = score_evidence(self.model.row_scores(walks).cpu().numpy())
         key, width = walks.key.cpu().numpy(), self.kb.num_entities
@@ -403,7 +398,7 @@ class ChainScorer:
                 own, total = int(np.searchsorted(nodes, answer)), power[low[i] : high[i]]
                 above, tied = count_ranks(total, own, others, *tie_bounds(total[own]))
                 rivals = len(nodes) - len(np.setdiff1d(others, own)) - 1
-                place[i] = 1 - (above + (tied - 1) / 2) / max(rivals, 1)
+                place[i] = 1 - (realistic_rank(above, tied) - 1) / max(rivals, 1)
             return evidence(place)
 
         return self._of_entities(run, target, entities, np.isin(entities, members))

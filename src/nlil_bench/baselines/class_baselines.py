@@ -27,7 +27,7 @@ from nlil.data.dataset import Dataset
 from nlil.data.kb import KnowledgeBase
 from nlil.errors import ConfigError, DataError
 from nlil.evaluation.metrics import Metrics
-from nlil.evaluation.protocol import Part, class_figures
+from nlil.evaluation.protocol import SplitFigures, class_figures
 from nlil.kernel.aggregation import score_ranks
 from nlil.kernel.graph import Graph
 from nlil.progress import Progress, silent
@@ -107,7 +107,7 @@ class ClassBaseline(Baseline):
     def evaluate(self, split: str = "test", progress: Progress = silent) -> Metrics:
         started = time.perf_counter()
         task, scores = self.class_scores(split, progress)
-        part: Part = ({}, {}, 0)
+        part: SplitFigures = ({}, {}, 0)
         if len(task):
             facts = self.dataset.splits[split]
             facts = facts[np.isin(facts.predicate, task.classes)]

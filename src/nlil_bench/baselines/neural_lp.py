@@ -39,7 +39,7 @@ from nlil.logic.formula import ANY, TRUE, Formula, Statement, X, Y
 from nlil.logic.predicate import Predicate, Step
 from nlil.logic.rule import Head, Rule
 from nlil.neural.generator import draw
-from nlil.neural.plan import Limits
+from nlil.neural.paths import PathLimits
 from nlil.neural.products import multiply_add
 from nlil.neural.sampling import NO_ENTITY
 from nlil.neural.space import operators_of
@@ -48,7 +48,7 @@ from nlil.progress import Progress, silent
 from .chain_walks import THRESHOLD, ChainMap, ChainQueries, Walks, chain_metrics
 from .interface import Baseline
 
-UNLIMITED = Limits(step_edges=2**62)
+UNLIMITED = PathLimits(step_edges=2**62)
 LARGEST_GRADIENT = 5.0
 
 
@@ -75,7 +75,7 @@ class NeuralLP(Settings):
     device: str = setting("cpu", "cpu or cuda")
     threads: int = setting(1, "threads that score queries; 0: all cores")
     memory: int = setting(2**30, "bytes that batches are sized for", at_least(1), parse_size)
-    limits: Limits = UNLIMITED
+    limits: PathLimits = UNLIMITED
 
     def fit(
         self, kb: KnowledgeBase, targets: Sequence[str | Predicate] | None = None, progress: Progress = silent

@@ -186,7 +186,7 @@ def test_settings_suffice_for_the_rule(construct):
     assert set(base.settings) == {"steps", "heads", "levels", "constants"}
     for statement in statements(base.rule.body):
         # A statement is its own predicate with up to T steps on either side; a unary set may be where a side starts.
-        assert len(statement.line.moves) <= 2 * base.settings["steps"] + 1
+        assert len(statement.moves) <= 2 * base.settings["steps"] + 1
     assert base.settings["constants"] == bool(base.rule.constants)
     assert len(base.settings["levels"]) == levels_needed(base.rule.body)
 

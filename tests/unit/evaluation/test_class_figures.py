@@ -10,7 +10,7 @@ import pytest
 from nlil.data.kb import KnowledgeBase
 from nlil.evaluation.metrics import recall_figures
 from nlil.evaluation.protocol import class_figures, has_relation
-from nlil.kernel.aggregation import score_ranks
+from nlil.kernel.aggregation import class_ranks, ranks_among, score_ranks
 
 
 def scene() -> KnowledgeBase:
@@ -75,3 +75,11 @@ def test_real_scores_are_ranked_with_ties_at_their_mean() -> None:
     scores = np.array([[-1.0, -2.0, -3.0, -2.0], [0.0, 0.0, 0.0, 0.0], [1.0, 1.0 + 1e-10, 0.0, 2.0]])
     assert score_ranks(scores, np.array([1, 3, 0])).tolist() == [2.5, 2.5, 2.5]
     assert score_ranks(scores, np.array([0, 0, 2])).tolist() == [1.0, 2.5, 4.0]
+
+
+def test_ranks_among_the_same_rivals() -> None:
+    """Like the ranks of answers that each stand in a row with these rivals: equal evidence is tied."""
+    rivals, own = np.array([5, 0, 7, 7, 0]) * 10**6, np.array([7, 6, 0, 9]) * 10**6
+    rows = np.column_stack((own, np.tile(rivals, (len(own), 1))))
+    assert ranks_among(rivals, own).tolist() == class_ranks(rows, np.zeros(len(own), int)).tolist()
+    assert ranks_among(rivals, own).tolist() == [2.0, 3.0, 5.0, 1.0]

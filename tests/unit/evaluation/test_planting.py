@@ -6,7 +6,7 @@ import numpy as np
 
 from nlil import KnowledgeBase, load
 from nlil.data.facts import Facts
-from nlil.evaluation.planting import plant
+from nlil.evaluation.wrongness import plant
 
 
 def planted(kb: KnowledgeBase, rows: np.ndarray, seed: int = 0, known: Facts | None = None):

@@ -10,10 +10,9 @@ import pytest
 
 from nlil import KnowledgeBase, RuleSet, check, load
 from nlil.data.facts import Facts
-from nlil.evaluation.fact_rivals import FactRivals, fact_rivals
-from nlil.evaluation.planting import plant
 from nlil.evaluation.ranking import Ranker
-from nlil.evaluation.wrongness import fit_wrongness
+from nlil.evaluation.rivals import FactRivals, fact_rivals
+from nlil.evaluation.wrongness import fit_wrongness, plant
 from nlil.search.count import count_rules
 from nlil.search.options import CountOptions
 

@@ -9,8 +9,9 @@ from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.errors import LimitError, RuleError
 from nlil.kernel.evaluator import Evaluator
-from nlil.kernel.fixpoint import cycle_with, fixpoint_stats, is_recursive, uses
+from nlil.kernel.fixpoint import fixpoint_stats, is_recursive, uses
 from nlil.kernel.statistics import rule_stats
+from nlil.kernel.strata import cycle_with, stratify
 from nlil.logic.parse import parse_rule
 from nlil.logic.predicate import Predicate
 from nlil.logic.rule import RuleStats
@@ -105,3 +106,11 @@ def test_recursion_is_direct_or_through_others():
     assert not is_recursive(beside, P)
     assert cycle_with(uses(beside), P) == {P}
     assert cycle_with(uses(rules(FROM_ODD, FROM_EVEN, "odd(X) :- p(X).")), EVEN) == {EVEN, ODD}
+
+
+def test_strata_are_above_what_they_negate() -> None:
+    """a uses b, b negates c; c and d use each other."""
+    uses = {("a", "b"): False, ("b", "c"): True, ("c", "d"): False, ("d", "c"): False}
+    assert stratify("abcd", uses) == {"a": 1, "b": 1, "c": 0, "d": 0}
+    with pytest.raises(RuleError, match=r"c negate d, which depends on c again \(c -> d -> c\)"):
+        stratify("abcd", {**uses, ("c", "d"): True})

@@ -10,13 +10,14 @@ import pytest
 from nlil.data.facts import Facts, fact_keys
 from nlil.data.kb import KnowledgeBase
 from nlil.data.vocabulary import Vocabulary
-from nlil.errors import DataError
+from nlil.errors import DataError, LimitError
 from nlil.evaluation.plan import stable_order
 from nlil.kernel.bodies import NO_STEP, Lines, step_dtype
 from nlil.kernel.derived import DerivedFacts, FoundFacts, directed
 from nlil.kernel.graph import Graph, span_numbers
 from nlil.kernel.ruleset import RuleSet
 from nlil.logic.predicate import Predicate
+from nlil.program.recursion import Goals
 
 ENTITIES = 10**8
 LAST = 2**31 - 2
@@ -132,3 +133,11 @@ def test_items_are_sorted_beyond_2_to_the_31() -> None:
     for top in (2**32 - 1, 2**32, 2**40):
         keys = np.array([top, 2**31, 2**31 - 1, 2**31, 0])
         assert stable_order(keys).tolist() == [4, 2, 1, 3, 0]
+
+
+def test_keys_of_tuples_that_do_not_fit_are_refused() -> None:
+    """Sub-goals and examples of a logic program are told apart by keys, which must not wrap."""
+    rows = np.array([[LAST, LAST, LAST], [0, 0, 1]], np.int64)
+    with pytest.raises(LimitError, match="too many for 3 arguments"):
+        Goals(rows, LAST + 1)
+    assert Goals(rows[:, :2], LAST + 1).numbers(rows[::-1, :2]).tolist() == [1, 0]

@@ -24,7 +24,7 @@ from nlil.kernel.ruleset import RuleSet
 from nlil.learning.imitation import imitate, parts, scores_of
 from nlil.logic.parse import parse_rule
 from nlil.logic.rule import RuleStats, ScoredRule
-from nlil.scene.fitting import Labelled, Model, fit, one_hot, slopes
+from nlil.scene.fitting import ClassModel, LabelledObjects, fit, one_hot, slopes
 
 QUICK: dict[str, Any] = {"top_rules": 6, "max_length": 2, "threads": 1}
 
@@ -57,21 +57,21 @@ def small_kb() -> KnowledgeBase:
 # soft labels ----------------------------------------------------------------------------------------
 
 
-def soft_case() -> tuple[Labelled, Labelled]:
+def soft_case() -> tuple[LabelledObjects, LabelledObjects]:
     """Two objects with shares, and the same as 20 objects of whole classes."""
     shares = np.array([[0.7, 0.2, 0.1], [0.0, 0.4, 0.6]])
     whole = [(i, c) for i in (0, 1) for c in range(3) for _ in range(round(10 * shares[i, c]))]
     held = sparse.csr_array(np.array([[True, False], [True, True]]))
     owner, label = (np.array(column, np.int32) for column in zip(*whole))
     return (
-        Labelled(np.array([0, 2], np.int32), held, sparse.csr_array(shares)),
-        Labelled(label, held[owner], one_hot(label, 3)),
+        LabelledObjects(np.array([0, 2], np.int32), held, sparse.csr_array(shares)),
+        LabelledObjects(label, held[owner], one_hot(label, 3)),
     )
 
 
 def test_shares_are_fitted_as_so_many_whole_objects_would_be() -> None:
     soft, whole = soft_case()
-    start = Model.of(np.array([0, 1, 1]), np.array([0, 0, 2]), np.zeros(3), np.zeros(3))
+    start = ClassModel.of(np.array([0, 1, 1]), np.array([0, 0, 2]), np.zeros(3), np.zeros(3))
     few, many = fit(start, soft, 0.1, 200, 1), fit(start, whole, 1.0, 200, 1)
     assert np.allclose(few.weight, many.weight, atol=1e-3)
     assert np.abs(few.weight[1:]).min() > 0.1  # the first pattern holds for all: biases say it

@@ -28,14 +28,14 @@ def test_filters_of_one_node_commute_and_stay_with_their_node() -> None:
 
 
 def test_the_line_of_a_statement() -> None:
-    line = Statement(X, (Step(ON), Step(CAR), Step(IN, True)), Constant("c")).line
+    line = Statement(X, (Step(ON), Step(CAR), Step(IN, True)), Constant("c"))
     assert line.anchors == (X, ANY, Constant("c"))
     assert line.filters == ((), (CAR,), ())
     assert line.moves == (Step(ON), Step(IN, True))
     assert (line.equal, line.num_variables) == (None, 2)
-    assert Statement(Y, (), X).line.equal == Y
-    assert Statement(Constant("c"), (Step(CAR),), X).line.equal == Constant("c")
-    assert Statement(X, (Step(ON), Step(IN)), X).line.num_variables == 2
+    assert Statement(Y, (), X).equal == Y
+    assert Statement(Constant("c"), (Step(CAR),), X).equal == Constant("c")
+    assert Statement(X, (Step(ON), Step(IN)), X).num_variables == 2
 
 
 @pytest.mark.parametrize(("start", "end"), [(X, X), (X, ANY), (ANY, ANY), (ANY, Constant("c"))])

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 
 from nlil.data.kb import KnowledgeBase
-from nlil.neural.plan import Limits, Plan, attention_graph, build_plan
-from nlil.neural.sampling import NO_ENTITY, Queries
+from nlil.neural.paths import PathLimits, QueryPaths, attention_graph, build_paths
+from nlil.neural.sampling import NO_ENTITY, LabelledQueries
 from nlil.neural.soft import Squash
 from nlil.neural.space import Attentions, Kind, Masks, Shape, Space, Start, operators_of, softmax_attentions
 
-NO_LIMIT = Limits(2**40, 2**40)
+NO_LIMIT = PathLimits(2**40, 2**40)
 
 
 def predicate_id(kb: KnowledgeBase, name: str) -> int:
@@ -41,15 +41,17 @@ def shape_of(space: Space, steps: int, heads: int = 1, instances: int = 1, width
     return Shape(len(space.operators), len(space.predicates), len(space.starts), steps, heads, instances, widths)
 
 
-def queries_of(kb: KnowledgeBase, *tuples: tuple[str, ...], hide: bool = False) -> Queries:
+def queries_of(kb: KnowledgeBase, *tuples: tuple[str, ...], hide: bool = False) -> LabelledQueries:
     """Queries by entity names, of one target."""
     x = np.array([[kb.entities.id(names[0]) for names in tuples]], np.int64)
     y = np.array([[kb.entities.id(names[1]) if len(names) == 2 else NO_ENTITY for names in tuples]], np.int64)
-    return Queries(x, y, np.zeros(x.shape, np.float32), np.full(x.shape, hide))
+    return LabelledQueries(x, y, np.zeros(x.shape, np.float32), np.full(x.shape, hide))
 
 
-def plan_of(kb: KnowledgeBase, space: Space, shape: Shape, queries: Queries, linked: bool = False) -> Plan:
-    return build_plan(kb, attention_graph(kb), [space], shape, queries, NO_LIMIT, linked)
+def paths_of(
+    kb: KnowledgeBase, space: Space, shape: Shape, queries: LabelledQueries, linked: bool = False
+) -> QueryPaths:
+    return build_paths(kb, attention_graph(kb), [space], shape, queries, NO_LIMIT, linked)
 
 
 def random_logits(shape: Shape, members: int, seed: int, spread: float = 1.0) -> Attentions:

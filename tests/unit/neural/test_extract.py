@@ -17,7 +17,7 @@ from nlil.logic.predicate import Step
 from nlil.logic.rule import Rule
 from nlil.logic.simplify import FALSE, simplify
 from nlil.neural.candidates import usable
-from nlil.neural.extract import Reader
+from nlil.neural.extract import AttentionReader
 from nlil.neural.space import Attentions, Kind, Shape, Space, Start
 
 FACTS = [("a", "p", "b"), ("b", "q", "c"), ("a", "u"), ("c", "h"), ("a", "t", "c")]
@@ -27,8 +27,10 @@ def base(*without: str) -> KnowledgeBase:
     return KnowledgeBase.from_facts([fact for fact in FACTS if fact[1] not in without])
 
 
-def reader_of(kb: KnowledgeBase, space: Space, shape: Shape, attentions: Attentions, linked: bool = False) -> Reader:
-    return Reader(kb, space, shape, attentions, 0, linked)
+def reader_of(
+    kb: KnowledgeBase, space: Space, shape: Shape, attentions: Attentions, linked: bool = False
+) -> AttentionReader:
+    return AttentionReader(kb, space, shape, attentions, 0, linked)
 
 
 # the largest choices ---------------------------------------------------------------------------------

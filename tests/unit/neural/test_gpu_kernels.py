@@ -14,9 +14,9 @@ from nlil.data.facts import NO_OBJECT, Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.data.vocabulary import Vocabulary
 from nlil.logic.predicate import Predicate
-from nlil.neural.plan import Plan, attention_graph, build_plan
+from nlil.neural.paths import QueryPaths, attention_graph, build_paths
 from nlil.neural.products import Products, Rounds, multiply_add
-from nlil.neural.sampling import Queries
+from nlil.neural.sampling import LabelledQueries
 from nlil.neural.soft import scores
 from nlil.neural.space import Attentions, Kind, Masks, Shape, Space, Start, operators_of, softmax_attentions
 
@@ -122,7 +122,7 @@ def test_products_and_gradients(name: str, weighted: bool, dtype: torch.dtype, s
 
 @needs_gpu
 def test_runs_repeat_to_the_bit() -> None:
-    """A second plan with the same lists, so that nothing kept from the first can help."""
+    """A second block with the same lists, so that nothing kept from the first can help."""
     entries = products(400_000, 3000, 20_000, 50, True)
     given = [draw(rows, 8, dtype=torch.float32).to(DEVICE) for rows in (20_000, 50, 3000)]
     first = with_gradients(*given, moved(entries))
@@ -161,13 +161,13 @@ def base(weighted: bool, graphs: bool) -> KnowledgeBase:
     return KnowledgeBase(Vocabulary(tuple(f"e{i}" for i in range(40))), predicates, facts, graph_of)
 
 
-def spaces_and_queries(kb: KnowledgeBase) -> tuple[list[Space], Shape, Queries]:
+def spaces_and_queries(kb: KnowledgeBase) -> tuple[list[Space], Shape, LabelledQueries]:
     every = np.arange(5, dtype=np.int32)
     starts = (Start(Kind.X), Start(Kind.Y), Start(Kind.UNARY, 3), Start(Kind.ANY))
     spaces = [Space(target, 2, operators_of(kb, every), every, starts) for target in (0, 1)]
     facts = [kb.facts.of(target)[:30] for target in (0, 1)]
     x, y = (np.stack([getattr(f, side) for f in facts]).astype(np.int64) for side in ("subject", "object"))
-    queries = Queries(x, y, np.ones(x.shape, np.float32), np.ones(x.shape, bool))
+    queries = LabelledQueries(x, y, np.ones(x.shape, np.float32), np.ones(x.shape, bool))
     return spaces, Shape(len(spaces[0].operators), 5, 4, steps=2, heads=2, instances=2, widths=(3,)), queries
 
 
@@ -175,11 +175,11 @@ def tensors(lists) -> dict[str, Tensor]:
     return {f.name: getattr(lists, f.name) for f in fields(lists) if isinstance(getattr(lists, f.name), Tensor)}
 
 
-def parts(plan: Plan) -> dict[str, Tensor]:
-    found = tensors(plan)
+def parts(paths: QueryPaths) -> dict[str, Tensor]:
+    found = tensors(paths)
     for name in ("left", "right", "meets"):
-        found |= {f"{name}.{key}": t for key, t in tensors(getattr(plan, name)).items()}
-    for t, move in enumerate(plan.moves):
+        found |= {f"{name}.{key}": t for key, t in tensors(getattr(paths, name)).items()}
+    for t, move in enumerate(paths.moves):
         found |= {f"moves.{t}.{key}": value for key, value in tensors(move).items()}
     return found
 
@@ -190,7 +190,7 @@ def parts(plan: Plan) -> dict[str, Tensor]:
 def test_plans_scores_and_gradients_are_the_same(weighted: bool, graphs: bool) -> None:
     kb = base(weighted, graphs)
     spaces, shape, queries = spaces_and_queries(kb)
-    host, device = (build_plan(kb, attention_graph(kb, place), spaces, shape, queries) for place in ("cpu", DEVICE))
+    host, device = (build_paths(kb, attention_graph(kb, place), spaces, shape, queries) for place in ("cpu", DEVICE))
     one, other = parts(host), parts(device)
     assert one.keys() == other.keys()
     assert host.size == device.size > 0
@@ -202,7 +202,7 @@ def test_plans_scores_and_gradients_are_the_same(weighted: bool, graphs: bool) -
     assert_same_learning(host, device, spaces, shape)
 
 
-def assert_same_learning(host: Plan, device: Plan, spaces: list[Space], shape: Shape) -> None:
+def assert_same_learning(host: QueryPaths, device: QueryPaths, spaces: list[Space], shape: Shape) -> None:
     masks = Masks.of(spaces, shape, restarts=3)
     levels, members = shape.levels, len(masks.operators)
     argument = (members, shape.statements, shape.starts, shape.slots)
@@ -220,9 +220,9 @@ def assert_same_learning(host: Plan, device: Plan, spaces: list[Space], shape: S
         shape,
     )
     results = []
-    for plan, place in ((host, "cpu"), (device, DEVICE)):
+    for paths, place in ((host, "cpu"), (device, DEVICE)):
         attentions = soft.map(lambda t, place=place: t.detach().to(place).requires_grad_())
-        score = scores(plan, attentions, torch.tanh)  # no kink where the two could part
+        score = scores(paths, attentions, torch.tanh)  # no kink where the two could part
         score.square().sum().backward()
         results.append([score.detach(), *(t.grad for t in attentions.tensors().values())])
     for here, there in zip(*results):

@@ -11,7 +11,7 @@ from soft_cases import predicate_id
 from nlil.config import LearnerConfig
 from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
-from nlil.neural.sampling import ALIGNED, NO_ENTITY, Queries, Sampler, blocks
+from nlil.neural.sampling import ALIGNED, NO_ENTITY, LabelledQueries, Sampler, blocks
 
 SIZE = 60
 
@@ -25,7 +25,7 @@ def ring(size: int = SIZE) -> KnowledgeBase:
     return KnowledgeBase.from_facts(facts)  # type: ignore[arg-type]
 
 
-def pairs(pool: Queries, label: float | None = None) -> set[tuple[int, int]]:
+def pairs(pool: LabelledQueries, label: float | None = None) -> set[tuple[int, int]]:
     rows = np.ones(len(pool), bool) if label is None else pool.label == label
     return set(zip(pool.x[rows].tolist(), pool.y[rows].tolist()))
 
@@ -42,7 +42,7 @@ def made(kb: KnowledgeBase, name: str, tuples: list[tuple[int, int]]) -> Facts:
 
 def pools(
     kb: KnowledgeBase, name: str, negatives: Facts | None = None, valid: Facts | None = None, **settings: object
-) -> tuple[Queries, Queries]:
+) -> tuple[LabelledQueries, LabelledQueries]:
     return Sampler(kb, LearnerConfig(**settings), negatives, valid).queries(predicate_id(kb, name))  # type: ignore
 
 
@@ -207,7 +207,7 @@ def test_blocks_hold_every_query_once(batch: int) -> None:
 
 def test_no_queries_make_one_empty_block() -> None:
     none = np.zeros(0, np.int64)
-    (block,) = blocks([Queries(none, none, none.astype(np.float32), none.astype(bool))], 10)
+    (block,) = blocks([LabelledQueries(none, none, none.astype(np.float32), none.astype(bool))], 10)
     assert block.x.tolist() == [[NO_ENTITY] * ALIGNED]
 
 

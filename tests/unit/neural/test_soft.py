@@ -13,7 +13,7 @@ from soft_cases import (
     attend,
     dense_counts,
     dense_score,
-    plan_of,
+    paths_of,
     predicate_id,
     queries_of,
     random_logits,
@@ -23,7 +23,7 @@ from soft_cases import (
 
 from nlil.data.kb import KnowledgeBase
 from nlil.neural import soft
-from nlil.neural.sampling import NO_ENTITY, Queries
+from nlil.neural.sampling import NO_ENTITY, LabelledQueries
 from nlil.neural.soft import Lifted, Squash, clamp, scores, sigmoid, statement_counts
 from nlil.neural.space import Attentions, Kind, Start
 
@@ -40,14 +40,14 @@ def random_base(seed: int, weighted: bool = True, density: float = 0.4) -> Knowl
     return KnowledgeBase.from_facts([(*fact, float(random.uniform(0.3, 1))) for fact in facts])
 
 
-def some_queries(kb: KnowledgeBase) -> Queries:
+def some_queries(kb: KnowledgeBase) -> LabelledQueries:
     """Some facts of p, hidden, and some other pairs."""
     facts = kb.facts.of(predicate_id(kb, "p"))
     pairs = list(zip(facts.subject.tolist(), facts.object.tolist()))
     others = [(x, y) for x in range(kb.num_entities) for y in range(kb.num_entities) if (x, y) not in pairs]
     chosen = [*pairs[::4], *others[::6]]
     x, y = (np.array([column], np.int64) for column in zip(*chosen))
-    return Queries(x, y, np.zeros(x.shape, np.float32), np.array([[pair in pairs for pair in chosen]]))
+    return LabelledQueries(x, y, np.zeros(x.shape, np.float32), np.array([[pair in pairs for pair in chosen]]))
 
 
 @pytest.mark.parametrize("squash", [clamp, sigmoid])
@@ -59,9 +59,9 @@ def test_scores_are_the_dense_formulas(seed: int, spread: float, squash: Squash)
     shape = shape_of(space, steps=2, heads=2, instances=2, widths=(3, 2))
     attentions = attend(space, shape, random_logits(shape, 1, seed, spread))
     queries = some_queries(kb)
-    plan = plan_of(kb, space, shape, queries)
-    found = scores(plan, attentions, squash)[0, :, 0]
-    counts = statement_counts(plan, attentions)[0, :, 0]
+    paths = paths_of(kb, space, shape, queries)
+    found = scores(paths, attentions, squash)[0, :, 0]
+    counts = statement_counts(paths, attentions)[0, :, 0]
     for b, (x, y, hide) in enumerate(zip(queries.x[0].tolist(), queries.y[0].tolist(), queries.hide[0].tolist())):
         expected = dense_counts(kb, space, shape, attentions, x, y, hide)
         torch.testing.assert_close(counts[b], expected, atol=1e-6, rtol=1e-6)
@@ -78,15 +78,15 @@ def test_gradients_are_finite_differences(weighted: bool, squash: Squash) -> Non
     space = space_of(kb, "p")
     shape = shape_of(space, steps=2, heads=2, widths=(2,))
     logits = random_logits(shape, 1, 5, 2.0)
-    plan = plan_of(kb, space, shape, some_queries(kb))
-    counts = statement_counts(plan, attend(space, shape, logits))
+    paths = paths_of(kb, space, shape, some_queries(kb))
+    counts = statement_counts(paths, attend(space, shape, logits))
     assert (counts - 1).abs().min() > 1e-3, "at the clamp's kink there is no gradient to compare with"
     assert (counts > 1).any()
     assert ((counts > 1e-3) & (counts < 1)).any()
     names = list(logits.tensors())
 
     def score(*values: torch.Tensor) -> torch.Tensor:
-        return scores(plan, attend(space, shape, Attentions.of_tensors(dict(zip(names, values)))), squash)
+        return scores(paths, attend(space, shape, Attentions.of_tensors(dict(zip(names, values)))), squash)
 
     inputs = [t.clone().requires_grad_() for t in logits.tensors().values()]
     # fast: one random direction at a time; a wrong entry shows in every one of them
@@ -100,11 +100,11 @@ def test_two_members_have_gradients_of_their_own() -> None:
     space = space_of(kb, "p")
     shape = shape_of(space, steps=2, heads=2, instances=2, widths=(2,))
     logits = random_logits(shape, 3, 4)
-    plan = plan_of(kb, space, shape, some_queries(kb))
+    paths = paths_of(kb, space, shape, some_queries(kb))
 
     def gradients(part: Attentions) -> list[torch.Tensor]:
         leaves = {name: t.clone().requires_grad_() for name, t in part.tensors().items()}
-        scores(plan, attend(space, shape, Attentions.of_tensors(leaves))).square().sum().backward()
+        scores(paths, attend(space, shape, Attentions.of_tensors(leaves))).square().sum().backward()
         return [t.grad for t in leaves.values() if t.grad is not None]
 
     for one, every in zip(gradients(logits[2:3]), gradients(logits), strict=True):  # members 0 and 2 have one mask
@@ -115,9 +115,9 @@ def test_two_members_have_gradients_of_their_own() -> None:
 
 
 def values(
-    kb: KnowledgeBase, chosen: Chosen, attentions: Attentions, queries: Queries, squash: Squash = clamp
+    kb: KnowledgeBase, chosen: Chosen, attentions: Attentions, queries: LabelledQueries, squash: Squash = clamp
 ) -> list[float]:
-    return scores(plan_of(kb, chosen.space, chosen.shape, queries), attentions, squash)[0, :, 0].tolist()
+    return scores(paths_of(kb, chosen.space, chosen.shape, queries), attentions, squash)[0, :, 0].tolist()
 
 
 def test_sigmoid_of_one_hot_attentions_by_hand() -> None:
@@ -234,7 +234,7 @@ def test_a_set_means_the_querys_own_graph() -> None:
     for graph, letter in enumerate("ab"):
         alone = joined.with_facts(joined.facts[graph_of[joined.facts.subject] == graph])
         queries = queries_of(kb, *[(name,) for name in kb.entities if name.startswith(letter)])
-        one, two = (scores(plan_of(base, space, shape, queries), attentions) for base in (alone, joined))
+        one, two = (scores(paths_of(base, space, shape, queries), attentions) for base in (alone, joined))
         torch.testing.assert_close(one, two)
     # Cars from which an edge leads to X: one in the first scene; a chance draw must not be all that sees the set.
     chosen = Chosen(joined, space, shape_of(space, steps=1))
@@ -247,17 +247,19 @@ def test_padding_has_no_value() -> None:
     space = space_of(kb, "p")
     shape = shape_of(space, steps=1)
     queries = some_queries(kb)
-    padded = Queries(
+    padded = LabelledQueries(
         *(
             np.concatenate([getattr(queries, name), np.full((1, 2), empty)], 1).astype(getattr(queries, name).dtype)
             for name, empty in (("x", NO_ENTITY), ("y", NO_ENTITY), ("label", 0), ("hide", False))
         )
     )
     attentions = attend(space, shape, random_logits(shape, 2, 2))
-    plan = plan_of(kb, space, shape, padded)
-    assert plan.real[0].tolist() == [True] * queries.x.shape[1] + [False, False]
-    assert (statement_counts(plan, attentions)[:, -2:] == 0).all()
-    torch.testing.assert_close(scores(plan, attentions)[:, :-2], scores(plan_of(kb, space, shape, queries), attentions))
+    paths = paths_of(kb, space, shape, padded)
+    assert paths.real[0].tolist() == [True] * queries.x.shape[1] + [False, False]
+    assert (statement_counts(paths, attentions)[:, -2:] == 0).all()
+    torch.testing.assert_close(
+        scores(paths, attentions)[:, :-2], scores(paths_of(kb, space, shape, queries), attentions)
+    )
 
 
 def test_a_lift_ends_as_the_clamp() -> None:
@@ -288,5 +290,5 @@ def test_one_sparse_product_per_step(steps: int, predicates: int, monkeypatch: p
         return product(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(soft, "multiply_add", counted)
-    scores(plan_of(kb, space, shape, queries_of(kb, ("a", "b"))), attend(space, shape, random_logits(shape, 2, 0)))
+    scores(paths_of(kb, space, shape, queries_of(kb, ("a", "b"))), attend(space, shape, random_logits(shape, 2, 0)))
     assert len(calls) == steps + 2 + 1

@@ -15,9 +15,9 @@ from nlil.data.kb import KnowledgeBase
 from nlil.datasets.planted import planted
 from nlil.learning.checkpoint import Checkpoint
 from nlil.neural.generator import HELD_STEPS
-from nlil.neural.plan import Plan, attention_graph
+from nlil.neural.paths import QueryPaths, attention_graph
 from nlil.neural.sampling import Sampler
-from nlil.neural.search import Group
+from nlil.neural.search import MemberGroup
 from nlil.neural.training import Trainer
 from nlil.neural.vocabulary import Surroundings
 from nlil.progress import Stop
@@ -46,7 +46,7 @@ def trainer_of(kb: KnowledgeBase, *targets: str, **settings: Any) -> Trainer:
     options = LearnerConfig(**{**SMALL, **settings})
     surroundings = Surroundings(kb)
     spaces = [surroundings.space(predicate_id(kb, name), options) for name in targets]
-    return Group(kb, attention_graph(kb), spaces, options).prepare(Sampler(kb, options))
+    return MemberGroup(kb, attention_graph(kb), spaces, options).prepare(Sampler(kb, options))
 
 
 def bits(trainer: Trainer) -> dict[str, bytes]:
@@ -125,7 +125,7 @@ def test_a_target_learns_the_same_alone_and_beside_another(generator: str, chain
         return trainer
 
     together = trained(*names)
-    assert not together.blocks[0].plan.real.all()
+    assert not together.blocks[0].paths.real.all()
     for g, name in enumerate(names):
         alone = trained(name)
         members = slice(2 * g, 2 * g + 2)
@@ -193,7 +193,7 @@ def test_positives_weigh_as_much_as_negatives(chain: KnowledgeBase) -> None:
         label, weight = block.label, block.weight
         assert torch.allclose((weight * (label == 1)).sum(1), torch.tensor(0.5))
         assert torch.allclose((weight * (label == 0)).sum(1), torch.tensor(0.5))
-        assert (weight[~block.plan.real] == 0).all()
+        assert (weight[~block.paths.real] == 0).all()
 
 
 def test_every_few_epochs_the_oldest_block_is_drawn_anew(chain: KnowledgeBase) -> None:
@@ -213,12 +213,12 @@ def test_little_memory_changes_no_bit(generator: str, chain: KnowledgeBase, monk
     """Restarts are evaluated one after the other where they do not fit together."""
     settings = {"generator": generator, "restarts": 3, "epochs": 5, "threads": 1}
     whole = trainer_of(chain, "works_in", "likes", **settings)
-    assert len(whole._pieces(whole.blocks[0].plan)) == 1
+    assert len(whole._pieces(whole.blocks[0].paths)) == 1
     for _ in range(5):
         whole.step()
-    monkeypatch.setattr(Plan, "bytes_of_restart", 2**30)
+    monkeypatch.setattr(QueryPaths, "bytes_of_restart", 2**30)
     apart = trainer_of(chain, "works_in", "likes", **settings)
-    assert apart._pieces(apart.blocks[0].plan) == [slice(0, 2), slice(2, 3)]
+    assert apart._pieces(apart.blocks[0].paths) == [slice(0, 2), slice(2, 3)]
     for _ in range(5):
         apart.step()
     assert bits(whole) == bits(apart)

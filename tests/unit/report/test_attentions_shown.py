@@ -12,7 +12,7 @@ from attention_cases import uncle_attentions
 from nlil import KnowledgeBase
 from nlil.learning.run import Learned
 from nlil.report import make_report, render
-from nlil.report.contents import Limits
+from nlil.report.contents import PageLimits
 
 EVIL = "<img src=x onerror=1>"
 HISTORY = tuple(
@@ -65,7 +65,7 @@ def test_names_stay_names_and_nothing_is_loaded(text: str) -> None:
 
 def test_only_what_was_trained_on_these_names_is_shown() -> None:
     kb = evil_kb()
-    none = make_report(trained(kb), dataset(kb), limits=Limits(attended=0))
+    none = make_report(trained(kb), dataset(kb), limits=PageLimits(attended=0))
     assert "<summary>Attentions" not in render(none)
     rows = [tuple(line.split()) for line in kbs.FAMILY.split("\n") if line]
     foreign = KnowledgeBase.from_facts([("aaa", "aaa", "aaa"), *rows])

@@ -14,7 +14,7 @@ from nlil import parse_rule
 from nlil.logic.formula import TRUE, Formula, Not
 from nlil.logic.labels import Labels
 from nlil.logic.rule import Rule
-from nlil.report.factor_graph import Layout, _Drawing, factor_graph
+from nlil.report.factor_graph import GraphLayout, _Drawing, factor_graph
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -44,7 +44,7 @@ def test_every_atom_is_a_square_and_every_variable_a_circle(rule: Rule) -> None:
     root = drawn(rule)
     assert len(of_kind(root, "factor")) == rule.length + num_truths(rule.body)
     free = set(texts(root, "variable-name")) - {"X", "Y"}
-    plan = Layout(rule, Labels())
+    plan = GraphLayout(rule, Labels())
     assert free == {f"Z{n}" for n in range(1, plan.num_variables + 1)}
     assert set(texts(root, "head-name")) == {v.name for v in rule.head.variables}
 
@@ -52,7 +52,7 @@ def test_every_atom_is_a_square_and_every_variable_a_circle(rule: Rule) -> None:
 @settings(max_examples=60, deadline=None)
 @given(strategies.rules())
 def test_parts_lie_apart_and_inside(rule: Rule) -> None:
-    drawing = _Drawing(Layout(rule, Labels()))
+    drawing = _Drawing(GraphLayout(rule, Labels()))
     for lane in drawing.plan.lanes:
         places = drawing._places(lane)
         edges = [(x - part.width / 2, x + part.width / 2) for x, part in zip(places, lane.parts)]

@@ -17,7 +17,7 @@ from nlil.data.facts import Splits
 from nlil.errors import MissingExtra
 from nlil.evaluation.fidelity import Fidelity
 from nlil.report import make_report, render, write_report
-from nlil.report.contents import Limits, Report
+from nlil.report.contents import PageLimits, Report
 
 FIGURES = {
     "test": {
@@ -152,7 +152,7 @@ def test_without_figures_the_page_says_how_to_get_them() -> None:
 
 def test_what_is_left_out_is_said() -> None:
     kb = evil_family()
-    limits = Limits(targets=1, general_rules=1, special_rules=1, instances=1, surprises=0, disputes=0)
+    limits = PageLimits(targets=1, general_rules=1, special_rules=1, instances=1, surprises=0, disputes=0)
     made = make_report(learned(kb), dataset(kb), limits=limits)
     assert [target.predicate.name for target in made.targets] == ["mother"]
     text = Page(render(made)).text
@@ -163,7 +163,7 @@ def test_what_is_left_out_is_said() -> None:
 def test_rules_that_name_an_entity_come_after_the_others_however_strong() -> None:
     kb = kbs.family()
     texts = ("mother(X, Y) :- female(X).", "mother(ann, Y) :- father(sam, Y).", "mother(X, max) :- true.")
-    made = make_report(learned(kb, texts), dataset(kb), limits=Limits(general_rules=1, special_rules=1))
+    made = make_report(learned(kb, texts), dataset(kb), limits=PageLimits(general_rules=1, special_rules=1))
     weights = [card.weight or 0 for card in made.targets[0].rules]
     assert [str(card.rule) for card in made.targets[0].rules] == list(texts[:2])
     assert weights[0] < weights[1]

@@ -11,7 +11,7 @@ from nlil.kernel.exclusion import Exclusion
 from nlil.learning.run import Learned
 from nlil.logic.predicate import Predicate, Step
 from nlil.report import make_report, render
-from nlil.report.contents import Limits, Report
+from nlil.report.contents import PageLimits, Report
 
 MOTHERS = (
     "mother(X, Y) :- female(X).",
@@ -65,7 +65,7 @@ def test_the_family_can_be_opened_and_is_escaped(report: Report, page: Page) -> 
     assert "2 rules say the same mother(X, max) :- true." in page.text
     assert EVIL in page.text
     assert EVIL not in render(report)
-    few = make_report(run(), dataset(evil_family()), limits=Limits(same_rules=1))
+    few = make_report(run(), dataset(evil_family()), limits=PageLimits(same_rules=1))
     assert "1 of 2 of them are shown; nlil theory RUN --target mother --family 2" in Page(render(few)).text
 
 
@@ -94,7 +94,7 @@ def test_quality_against_size_is_drawn(page: Page, report: Report) -> None:
 
 
 def test_cards_are_for_the_first_rules_of_a_theory() -> None:
-    made = make_report(run(), dataset(evil_family()), limits=Limits(theory_cards=1))
+    made = make_report(run(), dataset(evil_family()), limits=PageLimits(theory_cards=1))
     mother = next(target for target in made.targets if target.predicate.name == "mother")
     assert [entry.card is not None for entry in mother.entries] == [True, False]
     assert mother.num_shown == 2

@@ -10,9 +10,9 @@ from scipy import sparse
 
 import nlil
 from nlil.data.kb import KnowledgeBase
-from nlil.scene.choosing import Choice, _sampled, _Search
-from nlil.scene.fitting import Labelled, Model, fit, one_hot, probabilities
-from nlil.scene.growing import Grower, Growth, literals_of, with_literals
+from nlil.scene.choosing import ChoiceOptions, _sampled, _Search
+from nlil.scene.fitting import ClassModel, LabelledObjects, fit, one_hot, probabilities
+from nlil.scene.growing import Growth, PatternGrower, literals_of, with_literals
 from nlil.scene.joint import labelled_rows
 from nlil.scene.patterns import find_patterns
 from nlil.scene.sure_patterns import (
@@ -43,8 +43,8 @@ def test_what_was_given_stays() -> None:
     """Two patterns that hold for the same objects: either could go, and the given one stays whatever it weighs."""
     label = np.array([0] * 30 + [1] * 30, np.int32)
     held = np.repeat([[True, True], [False, False]], 30, axis=0)
-    data = Labelled(label, sparse.csr_array(held), one_hot(label, 3))
-    model = Model.of(np.array([0, 1]), np.array([0, 0]), np.array([0.1, 2.0]), np.zeros(3))
+    data = LabelledObjects(label, sparse.csr_array(held), one_hot(label, 3))
+    model = ClassModel.of(np.array([0, 1]), np.array([0, 0]), np.array([0.1, 2.0]), np.zeros(3))
     chances = probabilities(model, data, 1)
     left, _ = Thinning(model, data, chances, 1.0).to(1)
     assert left.pattern.tolist() == [1]
@@ -59,9 +59,9 @@ def test_of_two_that_say_the_same_one_goes_first() -> None:
     first, third = random.random((2, 400)) < 0.5
     label = np.where(first, random.random(400) < 0.1, random.random(400) < 0.8).astype(np.int32)
     label = np.where(third & (random.random(400) < 0.5), 0, label).astype(np.int32)
-    data = Labelled(label, sparse.csr_array(np.stack((first, first, third), axis=1)), one_hot(label, 3))
+    data = LabelledObjects(label, sparse.csr_array(np.stack((first, first, third), axis=1)), one_hot(label, 3))
     pairs = np.array([0, 1, 2], np.int32), np.zeros(3, np.int32)
-    model = fit(Model.of(*pairs, np.zeros(3), np.zeros(3)), data, 0.1, 100, 1)
+    model = fit(ClassModel.of(*pairs, np.zeros(3), np.zeros(3)), data, 0.1, 100, 1)
     left, worth = Thinning(model, data, probabilities(model, data, 1), 0.1).to(2)
     assert 2 in left.pattern.tolist()
     assert left.weight[0] == pytest.approx(model.weight[:2].sum(), rel=0.05)
@@ -73,11 +73,11 @@ def test_the_cost_of_a_pair_is_what_a_new_fit_loses() -> None:
     held = random.random((3000, 3)) < 0.4
     held[:, 1] |= held[:, 0]
     label = np.where(random.random(3000) < 0.3 + 0.1 * held[:, 0] + 0.1 * held[:, 1], 0, 1).astype(np.int32)
-    data = Labelled(label, sparse.csr_array(held), one_hot(label, 2))
-    model = Model.of(np.arange(3), np.zeros(3, np.int32), np.zeros(3), np.zeros(2))
+    data = LabelledObjects(label, sparse.csr_array(held), one_hot(label, 2))
+    model = ClassModel.of(np.arange(3), np.zeros(3, np.int32), np.zeros(3), np.zeros(2))
     model = fit(model, data, 1.0, 200, 1)
 
-    def loss(of: Model) -> float:
+    def loss(of: ClassModel) -> float:
         chance = probabilities(of, data, 1)[np.arange(len(label)), label]
         return float(-np.log(chance).sum() + 0.5 * (of.weight**2).sum())
 
@@ -111,7 +111,7 @@ def test_one_class_with_many_exceptions_does_not_keep_the_others_from_sharing_a_
     given = np.tile(marks, 2), np.repeat([0, 1], num_classes - 1).astype(np.int32)
     given[1][num_classes - 1 :] = np.arange(1, num_classes)
     shares = one_hot(label, num_classes + 1)
-    search = _Search(patterns, rows, label, shares, Choice(pairs=len(marks) * 2, threads=1), given)
+    search = _Search(patterns, rows, label, shares, ChoiceOptions(pairs=len(marks) * 2, threads=1), given)
     search._fit()
     search.worth = 20.0
     by_curvature = needless_priors(search.model.prior[:-1], search._thinning().sharpness[:-1], search.worth)
@@ -127,9 +127,9 @@ def test_classes_without_a_prior_keep_none_in_a_fit() -> None:
     random = np.random.default_rng(3)
     held = random.random((500, 4)) < 0.4
     label = np.where(held[:, 0], 0, np.where(held[:, 1], 1, 2)).astype(np.int32)
-    data = Labelled(label, sparse.csr_array(held), one_hot(label, 4))
+    data = LabelledObjects(label, sparse.csr_array(held), one_hot(label, 4))
     pairs = np.array([0, 1, 1, 2], np.int32), np.array([0, 1, 2, 0], np.int32)
-    model = Model.of(*pairs, np.array([1.0, 1.0, -1.0, -1.0]), np.zeros(4), np.array([True, True, False, False]))
+    model = ClassModel.of(*pairs, np.array([1.0, 1.0, -1.0, -1.0]), np.zeros(4), np.array([True, True, False, False]))
     found = fit(model, data, 0.1, 100, 1)
     assert found.prior[:2].tolist() == pytest.approx([0, 0])
     assert found.prior[2] != 0
@@ -153,16 +153,16 @@ def test_bodies_grow_where_both_halves_agree() -> None:
     targets = np.array(sorted(classes), np.int32)
     patterns = find_patterns(kb, np.arange(kb.num_entities, dtype=np.int32), 1, 2, 2**28)
     rows, label = labelled_rows(kb, patterns.entities, targets)
-    data = Labelled(label, patterns.held[rows], one_hot(label, 3))
+    data = LabelledObjects(label, patterns.held[rows], one_hot(label, 3))
     cat = [kb.predicates[t].name for t in targets].index("cat")
-    model = Model.of(
+    model = ClassModel.of(
         np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0), np.log(np.bincount(label, minlength=3) + 0.01)
     )
     gain = np.zeros((len(patterns), 3), np.float32)
     line = {kb.predicates[step >> 1].name: n for n, step in enumerate(patterns.bodies.lines.steps[:, 0].tolist())}
     gain[line["red"], cat] = 1
     half = np.arange(len(label)) % 2 == 0
-    found = Grower(patterns, data, half, Growth(), 1).grow(gain, probabilities(model, data, 1), label)
+    found = PatternGrower(patterns, data, half, Growth(), 1).grow(gain, probabilities(model, data, 1), label)
     wanted = (*sorted((line["red"], line["wet"])), ~line["large"])
     assert found[-1] == wanted, "nothing is joined to what is true already"
     longer = with_literals(patterns, found)
@@ -177,13 +177,13 @@ def test_a_sample_is_of_whole_graphs_and_has_about_the_size() -> None:
     kb = data.kb
     patterns = find_patterns(kb, np.flatnonzero(kb.domain).astype(np.int32), 1, 2, 2**28)
     rows = np.arange(len(patterns.entities))
-    everything = _sampled(patterns, rows, Choice(pairs=1, sample=10**6))
+    everything = _sampled(patterns, rows, ChoiceOptions(pairs=1, sample=10**6))
     assert everything.tolist() == rows.tolist()
-    some = _sampled(patterns, rows, Choice(pairs=1, sample=len(rows) // 3))
+    some = _sampled(patterns, rows, ChoiceOptions(pairs=1, sample=len(rows) // 3))
     assert 0.15 * len(rows) < len(some) < 0.5 * len(rows)
     graph = kb.graph_of[patterns.entities]
     assert np.isin(graph, np.unique(graph[some])).sum() == len(some)
-    other = _sampled(patterns, rows, Choice(pairs=1, sample=len(rows) // 3, seed=1))
+    other = _sampled(patterns, rows, ChoiceOptions(pairs=1, sample=len(rows) // 3, seed=1))
     assert other.tolist() != some.tolist()
 
 
@@ -218,7 +218,7 @@ def test_a_pair_holds_where_both_hold() -> None:
     patterns = find_patterns(kb, np.arange(kb.num_entities, dtype=np.int32), 2, 2, 2**30)
     targets = np.array(sorted(kb.classes), np.int32)
     rows, label = labelled_rows(kb, patterns.entities, targets)
-    data = Labelled(label, patterns.held[rows], one_hot(label, len(targets) + 1))
+    data = LabelledObjects(label, patterns.held[rows], one_hot(label, len(targets) + 1))
     found, clear, clear_class = with_clear_conjunctions(patterns, data, class_counts(data), 2)
     assert len(found) > len(patterns)
     held = found.held.toarray()

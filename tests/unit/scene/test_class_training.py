@@ -17,15 +17,15 @@ from nlil.learning.joint import is_trained
 from nlil.learning.learner import Learner
 from nlil.learning.run import Learned
 from nlil.progress import Stop, silent
-from nlil.scene.choosing import Choice, choose
-from nlil.scene.fitting import Labelled, one_hot
-from nlil.scene.formulas import Training, best_formula, class_queries, holds_for, with_disjunctions
+from nlil.scene.choosing import ChoiceOptions, choose
+from nlil.scene.fitting import LabelledObjects, one_hot
+from nlil.scene.formulas import FormulaTraining, best_formula, class_queries, holds_for, with_disjunctions
 from nlil.scene.growing import literals_of, num_lines
 from nlil.scene.joint import labelled_rows
 from nlil.scene.patterns import find_patterns
 
 SETTINGS = ("preset=scene", "search=neural", "restarts=8", "epochs=30", "device=cpu")
-TRAINING = Training(LearnerConfig().with_settings(SETTINGS))
+TRAINING = FormulaTraining(LearnerConfig().with_settings(SETTINGS))
 
 
 def learn(*settings: str, data: str = "street:60") -> Learned:
@@ -126,8 +126,8 @@ def test_trained_conjunctions_compete_with_patterns() -> None:
     kb = replace(kb, classes=frozenset(targets.tolist()))
     patterns = find_patterns(kb, np.flatnonzero(kb.domain).astype(np.int32), 0, 2, 2**30)
     rows, label = labelled_rows(kb, patterns.entities, targets)
-    data = Labelled(label, patterns.held[rows], one_hot(label, 3))
-    choice = Choice(pairs=2, conjunctions=False, threads=1)
+    data = LabelledObjects(label, patterns.held[rows], one_hot(label, 3))
+    choice = ChoiceOptions(pairs=2, conjunctions=False, threads=1)
     quick = replace(TRAINING, settings=TRAINING.settings.with_values({"levels": 1, "threads": 1}))
     for training, expected in ((None, set()), (quick, {("red", "wet")})):
         found, model = choose(patterns, rows, data, choice, silent, Stop(), training)

@@ -13,29 +13,29 @@ from scipy import sparse
 from nlil.kernel.minimise import minimise
 from nlil.scene import device_fitting, fitting
 from nlil.scene.device_fitting import device_loss, device_slopes
-from nlil.scene.fitting import Labelled, Model, Weights, fit, one_hot, scores, slopes
+from nlil.scene.fitting import ClassModel, LabelledObjects, Weights, fit, one_hot, scores, slopes
 
 NUM_PATTERNS, NUM_CLASSES, PENALTY = 7, 4, 0.7
 EPSILON = 1e-4
 
 
-def labelled(num_objects: int = 50, seed: int = 3) -> Labelled:
+def labelled(num_objects: int = 50, seed: int = 3) -> LabelledObjects:
     """Objects with some of the patterns each, a few with none; the last pattern holds nowhere."""
     random = np.random.default_rng(seed)
     held = random.random((num_objects, NUM_PATTERNS)) < 0.35
     held[:3] = held[:, -1] = False
     label = random.integers(0, NUM_CLASSES, num_objects).astype(np.int32)
-    return Labelled(label, sparse.csr_array(held), one_hot(label, NUM_CLASSES))
+    return LabelledObjects(label, sparse.csr_array(held), one_hot(label, NUM_CLASSES))
 
 
-def some_model(seed: int = 5) -> Model:
+def some_model(seed: int = 5) -> ClassModel:
     """Pairs given in no order; one pattern has two classes, one class has none."""
     random = np.random.default_rng(seed)
     pattern, target = np.array([4, 0, 2, 4, 6, 1], np.int32), np.array([0, 2, 0, 2, 0, 3], np.int32)
-    return Model.of(pattern, target, random.normal(size=len(pattern)), random.normal(size=NUM_CLASSES))
+    return ClassModel.of(pattern, target, random.normal(size=len(pattern)), random.normal(size=NUM_CLASSES))
 
 
-def likelihood(model: Model, data: Labelled) -> float:
+def likelihood(model: ClassModel, data: LabelledObjects) -> float:
     """The definition, over dense tables: the sum of the logarithms of the probabilities of the given classes."""
     weights = np.zeros((NUM_PATTERNS, NUM_CLASSES))
     np.add.at(weights, (model.pattern, model.target), model.weight)
@@ -44,7 +44,7 @@ def likelihood(model: Model, data: Labelled) -> float:
     return float(logarithm[np.arange(len(data)), data.label].sum())
 
 
-def loss_of(model: Model, data: Labelled, monkeypatch: pytest.MonkeyPatch) -> Callable:
+def loss_of(model: ClassModel, data: LabelledObjects, monkeypatch: pytest.MonkeyPatch) -> Callable:
     """What `fit` hands to the optimiser."""
     caught = []
 
@@ -76,7 +76,7 @@ def test_fitted_weights_are_a_minimum() -> None:
     data = labelled()
     found = fit(some_model(), data, PENALTY, 200, 1)
 
-    def penalised(model: Model) -> float:
+    def penalised(model: ClassModel) -> float:
         return -likelihood(model, data) + 0.5 * PENALTY * float(model.weight @ model.weight)
 
     least = penalised(found)
@@ -100,7 +100,7 @@ def test_slopes_of_every_pair() -> None:
         for c in range(NUM_CLASSES):
             up, down = (
                 likelihood(
-                    Model.of(
+                    ClassModel.of(
                         np.append(model.pattern, p), np.append(model.target, c), np.append(model.weight, w), model.bias
                     ),
                     data,
@@ -158,9 +158,9 @@ def test_only_patterns_with_weights_are_read() -> None:
 @pytest.mark.parametrize("num_objects", [0, 1])
 def test_hardly_any_object(num_objects: int) -> None:
     label = np.zeros(num_objects, np.int32)
-    data = Labelled(label, sparse.csr_array((num_objects, 1), dtype=bool), one_hot(label, 2))
+    data = LabelledObjects(label, sparse.csr_array((num_objects, 1), dtype=bool), one_hot(label, 2))
     nothing = np.zeros(0, np.int32)
-    model = fit(Model.of(nothing, nothing, np.zeros(0), np.zeros(2)), data, PENALTY, 5, 1)
+    model = fit(ClassModel.of(nothing, nothing, np.zeros(0), np.zeros(2)), data, PENALTY, 5, 1)
     assert np.isfinite(model.bias).all()
     assert slopes(model, data, 2)[0].tolist() == [[0, 0]]
 

@@ -12,7 +12,7 @@ from nlil.kernel import pool
 from nlil.kernel.graph import Graph
 from nlil.progress import Stop
 from nlil.search.count import count_rules
-from nlil.search.options import CountOptions, Task
+from nlil.search.options import CountingTask, CountOptions
 from nlil.search.typed import TypedCounter
 from nlil.search.unary import Numbering, list_bodies, unary_rules
 
@@ -67,7 +67,7 @@ def test_typed_chains_end_at_once_when_it_is_time() -> None:
 
     def variants(stop: Stop | None) -> tuple[int, int]:
         options = CountOptions(min_support=1, stop=stop)
-        counter = TypedCounter(Task.of(kb, Graph.of(kb), np.array([target], np.int32), options))
+        counter = TypedCounter(CountingTask.of(kb, Graph.of(kb), np.array([target], np.int32), options))
         found, _ = counter.rows(np.array(steps, np.int32), counts)
         return len(found), int(counter.counts.sum())
 

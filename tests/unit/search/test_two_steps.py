@@ -11,7 +11,7 @@ from nlil.data.kb import KnowledgeBase
 from nlil.kernel.graph import Graph
 from nlil.progress import Stop
 from nlil.search import two_steps
-from nlil.search.options import CountOptions, Task
+from nlil.search.options import CountingTask, CountOptions
 from nlil.search.two_steps import SupportCounter, two_step_chains
 
 Row = tuple[int, int, int, int, int, int]
@@ -43,7 +43,7 @@ def plain(kb: KnowledgeBase, options: CountOptions) -> list[Row]:
 
 
 def counted(kb: KnowledgeBase, options: CountOptions) -> list[Row]:
-    task = Task.of(kb, Graph.of(kb), np.arange(kb.num_predicates, dtype=np.int32), options)
+    task = CountingTask.of(kb, Graph.of(kb), np.arange(kb.num_predicates, dtype=np.int32), options)
     steps, (target, *rest) = two_step_chains(task)
     return sorted(zip(target.tolist(), *steps.T.tolist(), *(column.tolist() for column in rest)))
 
@@ -56,7 +56,7 @@ def test_chains_are_those_of_all_pairs(
 ) -> None:
     made = SupportCounter.__init__
 
-    def forced(self: SupportCounter, task: Task) -> None:
+    def forced(self: SupportCounter, task: CountingTask) -> None:
         made(self, task)
         self.lookup = lookup
 
@@ -71,7 +71,7 @@ def test_chains_are_those_of_all_pairs(
 def test_shards_add_up(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """In the same order, too: what is written must not depend on how the work was cut."""
     kb, options = base(seed), CountOptions(min_support=2, min_confidence=0.1, threads=2)
-    task = Task.of(kb, Graph.of(kb), np.arange(kb.num_predicates, dtype=np.int32), options)
+    task = CountingTask.of(kb, Graph.of(kb), np.arange(kb.num_predicates, dtype=np.int32), options)
     steps, counts = two_step_chains(task)
     monkeypatch.setattr(two_steps, "SHARD_FACTS", 7)
     monkeypatch.setattr(two_steps, "SHARD_EDGES", 100)
@@ -119,7 +119,7 @@ def test_what_is_cut_short_is_left_out() -> None:
     while not stop.flag[0]:
         pass
     kb = base(0)
-    task = Task.of(kb, Graph.of(kb), np.arange(3, dtype=np.int32), CountOptions(stop=stop))
+    task = CountingTask.of(kb, Graph.of(kb), np.arange(3, dtype=np.int32), CountOptions(stop=stop))
     target, chains = SupportCounter(task).chains(two_steps.Shard(0, 0, 1))
     assert (target, len(chains.key)) == (-1, 0)
     assert len(two_step_chains(task)[0]) == 0

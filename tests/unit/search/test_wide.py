@@ -10,7 +10,7 @@ from nlil.data.kb import KnowledgeBase
 from nlil.kernel.graph import Graph
 from nlil.kernel.ruleset import count_dtype
 from nlil.search.anchored import prior_rows
-from nlil.search.options import CountOptions, Task
+from nlil.search.options import CountingTask, CountOptions
 from nlil.search.unary import Numbering
 from property.test_tensor_counting import all_anchored
 
@@ -21,7 +21,7 @@ ALL = CountOptions(min_support=1, min_confidence=0.0)
 
 def test_statistics_of_rules_hold_more_than_2_to_the_31() -> None:
     many = np.array([2**31, 2**40])
-    task = Task.of(LARGE, Graph.of(LARGE), np.array([0], np.int32), CountOptions())
+    task = CountingTask.of(LARGE, Graph.of(LARGE), np.array([0], np.int32), CountOptions())
     task = replace(task, facts=task.facts._replace(size=np.array([2**33])))
     rules = task.chain_rules((np.zeros((2, 1), np.int32), np.stack((np.zeros(2, np.int64), many, many + 1, many + 2))))
     assert rules.support.tolist() == [2**31, 2**40]

@@ -11,7 +11,7 @@ from kbs import even, family, street
 from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.logic.predicate import Predicate
-from nlil.neural.plan import Limits
+from nlil.neural.paths import PathLimits
 from nlil_bench.baselines import chain_walks
 from nlil_bench.baselines.chain_walks import ChainMap, ChainQueries, Walks
 from nlil_bench.baselines.neural_lp import UNLIMITED, ChainAttentions, chain_values
@@ -144,7 +144,7 @@ def test_parts_and_limits_bound_the_work() -> None:
     assert len(whole) == 1
     assert len(small) > 5
     assert np.array_equal(np.concatenate([p.answer for p in small]), queries.answer)
-    limited = ChainMap(kb, 2, Limits(step_edges=1)).walks(queries)
+    limited = ChainMap(kb, 2, PathLimits(step_edges=1)).walks(queries)
     assert limited.size < chain_map.walks(queries).size
 
 

@@ -13,9 +13,9 @@ from commandline import Nlil
 from nlil.config import LearnerConfig
 from nlil.data.facts import Facts, Splits
 from nlil.data.kb import KnowledgeBase
-from nlil.learning import reasons
+from nlil.learning import missing_rules
 from nlil.learning.learner import Learner
-from nlil.learning.reasons import reason
+from nlil.learning.missing_rules import reason
 from nlil.logic.rule import RuleStats
 from nlil.progress import Stop
 
@@ -129,11 +129,11 @@ def test_given_negatives_get_no_second_look() -> None:
 def test_a_second_look_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     general = "no body explains 2 of its 2 facts with confidence 0.01"
     kb = base(*RARE)
-    monkeypatch.setattr(reasons, "MAX_FACTS", len(kb.facts))
+    monkeypatch.setattr(missing_rules, "MAX_FACTS", len(kb.facts))
     assert why(kb, "t").startswith(general)
-    monkeypatch.setattr(reasons, "MAX_FACTS", len(kb.facts) + 1)
+    monkeypatch.setattr(missing_rules, "MAX_FACTS", len(kb.facts) + 1)
     assert why(kb, "t").startswith("the best body")
-    monkeypatch.setattr(reasons, "MAX_TARGETS", 0)
+    monkeypatch.setattr(missing_rules, "MAX_TARGETS", 0)
     assert why(kb, "t").startswith(general)
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..data.arrays import Longs, Mask
 from ..errors import LimitError
-from .base import Base, Relation, Rows
+from .base import Base, Relation, Tuples
 from .bias import Bias
 from .clause import AT_LEAST, AT_MOST, BUILT_IN, DIFFERENT, EQUAL, LESS, Clause, Literal, Symbol
 from .joins import Bindings, begin, extend
@@ -36,7 +36,7 @@ MOST_CONSTANTS, MOST_THRESHOLDS = 12, 6
 """Entities and numbers that one variable is compared with: those that occur with most positive examples."""
 
 
-class Language(NamedTuple):
+class LanguageBias(NamedTuple):
     """What bodies may have besides atoms: `\\=` (`distinct`), `constants`, comparisons of `numbers`, `negation`."""
 
     distinct: bool = False
@@ -45,11 +45,11 @@ class Language(NamedTuple):
     negation: bool = False
 
 
-PLAIN = Language()
+PLAIN = LanguageBias()
 
 
 @dataclass(eq=False, slots=True)
-class Node:
+class BoundBody:
     """A body with its bindings.
 
     `types` are those of the variables; `covered` says which queries it covers. `inherited` are the literals of the body
@@ -71,7 +71,7 @@ class Node:
         return sum(literal.cost for literal in self.body)
 
 
-class Candidates:
+class Refinement:
     """Bodies over the predicates `symbols` for `queries`, tuples of `target`.
 
     `positive` says which queries a useful body covers at least one of. `language` says what else bodies may have.
@@ -82,11 +82,11 @@ class Candidates:
         self,
         base: Base,
         target: Symbol,
-        queries: Rows,
+        queries: Tuples,
         positive: Mask,
         symbols: Sequence[Symbol],
         bias: Bias,
-        language: Language = PLAIN,
+        language: LanguageBias = PLAIN,
     ) -> None:
         self.base, self.target, self.queries, self.positive = base, target, queries, positive
         self.symbols, self.bias, self.language = symbols, bias, language
@@ -96,19 +96,19 @@ class Candidates:
         self._relations = {symbol: base.relation(symbol) for symbol in symbols}
         self._joined = self._joined_types()
 
-    def root(self) -> Node:
+    def root(self) -> BoundBody:
         """Return the empty body."""
         types = self.base.types[self.target]
-        node = Node((), begin(self.queries), types, np.ones(len(self.queries), bool))
+        node = BoundBody((), begin(self.queries), types, np.ones(len(self.queries), bool))
         self._seen.add(self._mark((), node.bindings))
         return node
 
-    def grow(self, node: Node) -> Iterator[Node]:
+    def grow(self, node: BoundBody) -> Iterator[BoundBody]:
         """Yield every body with one literal more than `node` that is worth keeping."""
         if len(node.body) >= self.bias.max_body:
             return
         alive: list[tuple[int, Literal]] = []
-        children: list[tuple[int, Node]] = []
+        children: list[tuple[int, BoundBody]] = []
         tried, later = self._extensions(node)
         for i, template in enumerate(tried):
             literal = _renumbered(template, len(node.types))
@@ -127,7 +127,7 @@ class Candidates:
             child.must_use = _is_determinate(node, child) and not self._may_recur(child.types[len(node.types) :])
             yield child
 
-    def _extensions(self, node: Node) -> tuple[list[Literal], list[Literal]]:
+    def _extensions(self, node: BoundBody) -> tuple[list[Literal], list[Literal]]:
         """Return the literals to add to `node`, and those that only what follows it may have."""
         fresh = range(node.num_old, len(node.types))
         new = list(self._new_literals(node, fresh))
@@ -154,7 +154,7 @@ class Candidates:
             every += [(kind, kind) for kinds in every for kind in kinds]
         return {(a, b) for kinds in every for i, a in enumerate(kinds) for j, b in enumerate(kinds) if i != j}
 
-    def _child(self, node: Node, literal: Literal) -> Node | None:
+    def _child(self, node: BoundBody, literal: Literal) -> BoundBody | None:
         """Return the body with the literal; `node` if it is like one before it; None if the literal is of no use."""
         try:
             bindings = extend(node.bindings, literal, self.base, self._relation(literal.symbol), MAX_ROWS)
@@ -173,7 +173,7 @@ class Candidates:
         if mark in self._seen:
             return node
         self._seen.add(mark)
-        return Node(body, bindings, self._types(node.types, literal), covered)
+        return BoundBody(body, bindings, self._types(node.types, literal), covered)
 
     def _mark(self, body: tuple[Literal, ...], bindings: Bindings) -> int:
         """Return what bodies share that stay alike, whatever is added to both."""
@@ -210,7 +210,7 @@ class Candidates:
                 added.append(LOCAL if literal.negated else self.base.types[literal.symbol][i])
         return tuple(added)
 
-    def _new_literals(self, node: Node, fresh: Iterable[int]) -> Iterator[Literal]:
+    def _new_literals(self, node: BoundBody, fresh: Iterable[int]) -> Iterator[Literal]:
         """Yield the literals that use one of the variables `fresh`, with new variables as NEW, NEW + 1, ..."""
         fresh = frozenset(v for v in fresh if node.types[v] != LOCAL)
         if not fresh:
@@ -233,7 +233,7 @@ class Candidates:
             for symbol in self.symbols:
                 yield from self._atoms(node, symbol, fresh, negated=True)
 
-    def _atoms(self, node: Node, symbol: Symbol, fresh: frozenset[int], negated: bool) -> Iterator[Literal]:
+    def _atoms(self, node: BoundBody, symbol: Symbol, fresh: frozenset[int], negated: bool) -> Iterator[Literal]:
         types = self.base.types.get(symbol)
         if types is None:
             return
@@ -245,11 +245,11 @@ class Candidates:
             extra = sum(self._entity_cost(of) for of, a in zip(types, args) if a < 0)
             yield Literal(symbol, tuple(next(new) if a == NEW else a for a in args), negated, extra)
 
-    def _is_numeric(self, node: Node, variable: int) -> bool:
+    def _is_numeric(self, node: BoundBody, variable: int) -> bool:
         domain = self.base.domains.get(node.types[variable])
         return domain is not None and bool(np.isfinite(self.base.numbers[domain]).all())
 
-    def _frequent(self, node: Node, variable: int, most: int) -> Longs:
+    def _frequent(self, node: BoundBody, variable: int, most: int) -> Longs:
         """Return the values of a variable that occur with most positive examples."""
         column = node.bindings.columns[variable]
         assert column is not None
@@ -263,7 +263,7 @@ class Candidates:
         domain = self.base.domains[kind]
         return (~domain).tolist() if self.language.constants and len(domain) <= MOST_CONSTANTS else []
 
-    def _equations(self, node: Node, variable: int) -> Iterator[Literal]:
+    def _equations(self, node: BoundBody, variable: int) -> Iterator[Literal]:
         if variable >= self.target.arity and self._categories(node.types[variable]):
             return  # the entity stands in the atom in its place
         extra = self._entity_cost(node.types[variable])
@@ -274,7 +274,7 @@ class Candidates:
         """Return what it costs to name an entity of this type: a literal is worth about 4 bits."""
         return round(math.log2(len(self.base.domains[kind])) / 4)
 
-    def _thresholds(self, node: Node, variable: int) -> Iterator[Literal]:
+    def _thresholds(self, node: BoundBody, variable: int) -> Iterator[Literal]:
         values = self._frequent(node, variable, len(self.base.names))
         numbers = np.argsort(self.base.numbers[values], kind="stable")
         places = np.unique(np.linspace(0, len(values) - 1, MOST_THRESHOLDS).astype(int))
@@ -283,7 +283,7 @@ class Candidates:
             yield Literal(AT_LEAST, (variable, ~value), extra=1)
 
 
-def _is_determinate(node: Node, child: Node) -> bool:
+def _is_determinate(node: BoundBody, child: BoundBody) -> bool:
     """Return whether the last literal of `child` finds exactly one value for each new variable."""
     is_new = len(child.types) > len(node.types) and not child.body[-1].negated
     return is_new and np.array_equal(child.bindings.owner, node.bindings.owner)

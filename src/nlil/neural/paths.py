@@ -1,6 +1,6 @@
-"""Plan: the part of the soft evaluation of a block of queries that does not depend on attentions, enumerated once.
+"""Paths: the part of the soft evaluation of a block of queries that does not depend on attentions, enumerated once.
 
-Soft evaluation multiplies and adds along the same edges in every epoch; only the attentions change. A plan stores these
+Soft evaluation multiplies and adds along the same edges in every epoch; only attentions change. QueryPaths has these
 edges as index lists. Rows are (source, node): a *source* is one start of one query (shared by queries that cannot
 differ), and there is a row for each node that a path of at most T operators reaches.
 
@@ -27,7 +27,7 @@ from ..kernel.calculus import ranges, segment_sum
 from ..kernel.graph import Graph, TensorGraph
 from ..kernel.hidden import hidden_classes, hides_edge
 from .products import Products
-from .sampling import NO_ENTITY, Queries
+from .sampling import NO_ENTITY, LabelledQueries
 from .space import PADDING, Kind, Shape, Space
 
 MOST_EDGES = 2**21
@@ -41,7 +41,7 @@ VALUES_HELD = 3
 
 
 @dataclass(frozen=True)
-class Limits:
+class PathLimits:
     """Limits of the edges per query. A step that would exceed the limit is not taken from that source at all.
 
     Attributes:
@@ -56,7 +56,7 @@ class Limits:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class QueryPaths:
     """One block: `targets` x `queries`, the same number for each target; `real` marks those that are not padding.
 
     Attributes:
@@ -94,8 +94,8 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
-    """A block with given statements, for learning formulas over them. Fields as in `Plan`.
+class GivenStatements:
+    """A block with given statements, for learning formulas over them. Fields as in `QueryPaths`.
 
     Attributes:
         real: bool (G, B).
@@ -118,7 +118,7 @@ class Given:
 
     @property
     def bytes_of_restart(self) -> int:
-        """As in `Plan`."""
+        """As in `QueryPaths`."""
         outputs = 2 * self.shape.outputs + self.shape.predicates
         return NUMBER_BYTES * VALUES_HELD * self.targets * self.queries * outputs
 
@@ -146,25 +146,25 @@ def pieces(degree: Tensor) -> list[slice]:
     return cuts
 
 
-def build_plan(
+def build_paths(
     kb: KnowledgeBase,
     graph: TensorGraph,
     spaces: Sequence[Space],
     shape: Shape,
-    queries: Queries,
-    limits: Limits | None = None,
+    queries: LabelledQueries,
+    limits: PathLimits | None = None,
     linked: bool = False,
-) -> Plan:
-    """Build the plan of a block: row g of `queries` belongs to `spaces[g]`.
+) -> QueryPaths:
+    """Enumerate the paths of a block: row g of `queries` belongs to `spaces[g]`.
 
     Args:
-        graph: the facts of `kb` in the layout of `attention_graph`, on the device of the plan.
-        limits: beyond them the plan has only a part of the groundings, taken depth by depth; otherwise it is exact.
+        graph: the facts of `kb` in the layout of `attention_graph`, on the device of the paths.
+        limits: beyond them there is only a part of the groundings, taken depth by depth; otherwise it is exact.
         linked: whether only statements between X and Y count (with L = 0 no others can distinguish answers).
     """
     tables = Tables.of(kb, [space.padded(shape) for space in spaces], graph.pointer.device)
     sources = find_sources(graph, tables, queries)
-    return _Block(graph, tables, sources, shape, limits or Limits(), linked).plan(queries)
+    return _Enumeration(graph, tables, sources, shape, limits or PathLimits(), linked).enumerated(queries)
 
 
 def last_of_unary(num_graphs: int) -> Kind:
@@ -255,7 +255,7 @@ class Sources:
         return len(self.target)
 
 
-def find_sources(graph: TensorGraph, tables: Tables, queries: Queries) -> Sources:
+def find_sources(graph: TensorGraph, tables: Tables, queries: LabelledQueries) -> Sources:
     """Return the sources of the block; `tables` has the spaces of its targets."""
     device = graph.pointer.device
     x, y, hide = (torch.from_numpy(a).to(device) for a in (queries.x, queries.y, queries.hide))
@@ -294,7 +294,7 @@ def find_sources(graph: TensorGraph, tables: Tables, queries: Queries) -> Source
     )
 
 
-class Edges(NamedTuple):
+class PathEdges(NamedTuple):
     """Steps from row `first` to row `second`, initially as keys: the `operator`, and the `weight` of soft facts."""
 
     first: Tensor
@@ -313,14 +313,14 @@ class Entries(NamedTuple):
     weight: Tensor
 
 
-class _Block:
+class _Enumeration:
     """Enumerates the rows of the sources, the edges between them, and where two sources meet.
 
     Rows are sorted by key = source * (entities + 1) + node; the start "everything" is the node after the last entity.
     """
 
     def __init__(
-        self, graph: TensorGraph, tables: Tables, sources: Sources, shape: Shape, limits: Limits, linked: bool
+        self, graph: TensorGraph, tables: Tables, sources: Sources, shape: Shape, limits: PathLimits, linked: bool
     ) -> None:
         self.graph, self.tables, self.sources, self.limits = graph, tables, sources, limits
         self.shape, self.linked, self.width = shape, linked, graph.num_entities + 1
@@ -356,7 +356,7 @@ class _Block:
         key, order = torch.sort(key)
         return key, value[order]
 
-    def _reach(self) -> list[Edges]:
+    def _reach(self) -> list[PathEdges]:
         """Add all rows within T steps; return the edges between rows, by the depth of the first row."""
         frontier, found = self.key, []
         for depth in range(1, self.shape.steps + 1):
@@ -377,7 +377,7 @@ class _Block:
         row = torch.searchsorted(self.key, key).clamp(max=max(len(self.key) - 1, 0))
         return (self.key[row] == key if len(self.key) else torch.zeros_like(key, dtype=torch.bool)), row
 
-    def _expand(self, frontier: Tensor) -> Edges:
+    def _expand(self, frontier: Tensor) -> PathEdges:
         """Return the edges from the frontier, as keys, for sources whose step stays within the limit."""
         graph, sources, limits = self.graph, self.sources, self.limits
         source, node = frontier // self.width, frontier % self.width
@@ -392,7 +392,7 @@ class _Block:
         fits = torch.bincount(owner, minlength=len(sources))[owner] <= limits.step_edges
         row, position, operator, owner = row[fits], position[fits], operator[fits], owner[fits]
         weight = graph.weight[position] if len(graph.weight) else None
-        return Edges(frontier[row], owner * self.width + graph.neighbour[position], operator, weight)
+        return PathEdges(frontier[row], owner * self.width + graph.neighbour[position], operator, weight)
 
     def _degree(self, node: Tensor) -> Tensor:
         """Return the number of edges of each node; 0 for "everything"."""
@@ -514,9 +514,9 @@ class _Block:
         fits = (count.cumsum(1) <= self.limits.meet_edges)[entries.query, depth]
         return Entries(*(column[fits] for column in entries))
 
-    # the lists of the plan --------------------------------------------------------------------------
+    # the lists of edges -----------------------------------------------------------------------------
 
-    def plan(self, queries: Queries) -> Plan:
+    def enumerated(self, queries: LabelledQueries) -> QueryPaths:
         """Drop rows that lead to no statement, number the others, and sort the lists."""
         shape, entries = self.shape, self._meets()
         (count, block), k = queries.x.shape, shape.predicates
@@ -552,7 +552,7 @@ class _Block:
         segment = entries.query * k + entries.predicate
         meets = Products.of(segment, left_index, right_pair, weight, count * block * k, len(left) + 1, len(right))
         real = torch.from_numpy(queries.real).to(self.graph.pointer.device)
-        return Plan(shape, count, block, real, self.start[used], tuple(moves), left, right, meets)
+        return QueryPaths(shape, count, block, real, self.start[used], tuple(moves), left, right, meets)
 
     def _used(self, entries: Entries) -> Tensor:
         """Return which rows are part of a statement, or on a path to such a row."""
