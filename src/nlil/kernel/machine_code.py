@@ -138,6 +138,8 @@ class _Compiler(Compiler):
 class _Library(JITCodeLibrary):
     """Code that is optimized once, as a whole, in the library of an entry."""
 
+    _linking_libraries: list[Any]
+
     def add_ir_module(self, module: Any) -> None:
         mark_references(module)
         super().add_ir_module(module)
@@ -146,6 +148,7 @@ class _Library(JITCodeLibrary):
         self._final_module.link_in(module)
 
     def finalize(self) -> None:
+        """Link what is called, directly or not; each library once."""
         libraries = dict.fromkeys(self._linking_libraries)
         waiting = list(libraries)
         while waiting:
@@ -165,6 +168,7 @@ class _PartLibrary(_Library):
     """Code that is linked into entries and never emitted by itself."""
 
     def finalize(self) -> None:
+        """Leave the code as it is."""
         self._raise_if_finalized()
         self._finalized = True
 
