@@ -15,6 +15,7 @@ HEAVY = ("torch", "scipy", "pandas", "numba")
     "words",
     [
         ("rules", "RUN", "--target", "uncle", "--top", "5"),
+        ("rules", "RUN", "--target", "uncle", "--top", "5", "--examples", "3"),
         ("predict", "RUN", "uncle(?, vera1)"),
         ("explain", "RUN", "aunt(vera1, kate2)"),
         ("explain", "RUN", "female(vera1)"),

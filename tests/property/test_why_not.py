@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import nlil.explanation.rule_card as rule_cards
 import oracle
 from nlil.data.facts import NO_OBJECT, Facts
 from nlil.data.kb import KnowledgeBase
@@ -212,9 +213,9 @@ def test_necessary_facts_are_those_without_which_the_score_falls(kb, scored, tar
             assert other in named or explain(of, rebuilt(kb, [], [other]), fact).score >= got.score
 
 
-@given(bases(weighted=False), rules(), st.integers(0, 3), st.integers(1, 4))
-@settings(deadline=None, max_examples=60)
-def test_a_card_shows_the_tuples_that_are_counted(kb, rule, offset, size):
+@given(bases(weighted=False), rules(), st.integers(0, 3), st.integers(1, 4), st.booleans())
+@settings(deadline=None, max_examples=120)
+def test_a_card_shows_the_tuples_that_are_counted(kb, rule, offset, size, one_by_one):
     kb = within_graphs(kb)
     world = oracle.World.of(kb)
     everything = [(a, b) for a in NAMES for b in NAMES] if rule.target.arity == 2 else [(a,) for a in NAMES]
@@ -225,7 +226,9 @@ def test_a_card_shows_the_tuples_that_are_counted(kb, rule, offset, size):
         for t in everything
         if t not in facts and oracle.is_head_tuple(world, rule, t) and oracle.value(world, rule, t, False) > 0
     ]
-    card = rule_card(None, kb, rule, examples=size, offset=offset)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rule_cards, "SMALL_FACTS", 1_000 if one_by_one else -1)
+        card = rule_card(None, kb, rule, examples=size, offset=offset)
     assert (card.stats.support, card.stats.body_size) == (len(examples), len(examples) + len(others))
     assert [i.fact.arguments for i in card.examples] == examples[offset : offset + size]
     assert [i.fact.arguments for i in card.counterexamples] == others[offset : offset + size]

@@ -2,6 +2,7 @@
 
 It evaluates a few rules on a small base, so that each loop is compiled for the types it will be called with. A process
 that needs a loop which is still being compiled waits for it (`DiskCache.alone`), and compiles what nobody has begun.
+Typing a function takes longer than optimizing it, so loops that call the same functions are left to one process.
 """
 
 from __future__ import annotations
@@ -24,19 +25,16 @@ def compile_ahead() -> None:
 
 
 def compile_now() -> None:
-    """Compile in the order of need, beginning with the end of counting: the first process begins at its start."""
+    """Compile in the order of need, beginning after counting: the first process compiles what counts."""
     from ..datasets import load_dataset
+    from ..evaluation.members import MemberScorer
     from ..evaluation.ranking import Ranker
     from ..explanation.firing import Firing
     from ..kernel.compiled import SmallWork
-    from ..kernel.graph import Graph
     from ..kernel.ruleset import RuleSet
     from ..learning.weighing import try_weighing
     from ..logic.parse import parse_rule
     from ..logic.rule import RuleStats, ScoredRule
-    from ..search.longer import Proposer, synonyms
-    from ..search.options import CountingTask, CountOptions
-    from ..search.unary import unary_rules
     from ..theory.build import make_theory
 
     SmallWork.limit = -1
@@ -44,16 +42,13 @@ def compile_now() -> None:
     texts = ("father(X, Y) :- husband(X, Z1), mother(Z1, Y).", "male(X) :- husband(X, Z1).")
     rules = RuleSet.of(kb, [ScoredRule(parse_rule(text), RuleStats(1, 2, 2, 2), 0.5) for text in texts])
     father, male = (kb.predicate_id(target) for target in rules.targets)
-    facts, graph, options = kb.facts.of(father), Graph.of(kb), CountOptions()
-    unary_rules(kb, graph, np.array([male], np.int32), options)
-    Proposer(CountingTask.of(kb, graph, np.array([father], np.int32), options), 3, synonyms(graph), None).proposals(
-        0, 1
-    )
+    facts, members = kb.facts.of(father), kb.facts.of(male).subject
     try_weighing(rules, kb, facts)
     ranker = Ranker(rules, kb, 1)
     ranker.evidence(father, 0, int(facts.subject[0]))
+    MemberScorer(rules, kb, np.array([male], np.int32), 1).evidence(members)
     ranker.rank(facts, facts)
-    make_theory(rules, kb, 1, threads=1)
+    make_theory(rules, kb, 1, facts, threads=1, author="weights")
     firing = Firing(rules, kb)
     firing.pair(father, 0, 1)
     firing.member(male, 0)

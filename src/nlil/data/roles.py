@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .arrow import string_array
 from .builder import Batch, encoded
 from .columns import ColumnLayout
 
@@ -18,7 +19,7 @@ SPLIT_OF = {
     **dict.fromkeys(("valid", "val", "validation", "dev"), "valid"),
     **dict.fromkeys(("test", "testing"), "test"),
 }
-SPLIT_NAMES = pa.array(list(SPLIT_OF), pa.large_string())
+SPLIT_NAMES = string_array(SPLIT_OF)
 EXPECTED_SPLIT = "expected train, valid or test in the split column (--columns split= leaves it out)"
 LABEL_ROLES = (("label", "subject"), ("object_label", "object"), ("predicate_label", "predicate"))
 LEAST_FACTS = 50

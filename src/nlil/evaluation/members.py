@@ -169,7 +169,7 @@ class MemberScorer:
         def run(walk: WalkSpace, begin: int) -> Longs:
             some = entities[begin : begin + block]
             total = np.zeros((len(some), len(self.targets)), np.int64)
-            value = self.bodies.values(self._line_values(some, walk), not self.is_soft)
+            value = np.ascontiguousarray(self.bodies.values(self._line_values(some, walk), not self.is_soft))
             _aggregate(value, self.rule_pointer, self.rule_target, self.weights, power, top, by_place, total)
             return total
 

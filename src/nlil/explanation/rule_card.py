@@ -1,7 +1,8 @@
 """rule_card: a rule with its counts, a confidence interval, examples, counterexamples and predictions.
 
-The instances of a rule are listed page by page, by subject and object id. Candidates are evaluated in blocks, the
-first blocks small, until the page is full.
+The instances of a rule are listed page by page, by subject and object id, until the page is full. On a small base they
+are found one by one (`kernel/grounding.py`), in less time than it takes to import torch; on a large one the tensor
+evaluator tests candidates in blocks, the first blocks small. Both find the same.
 
 `offset` and `limit` select a page: the number of instances to skip, and the most to list.
 """
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,9 +24,8 @@ from ..errors import ConfigError
 from ..evaluation.metrics import wilson_interval
 from ..kernel.binding import bind
 from ..kernel.bodies import IdHead
-from ..kernel.evaluator import Evaluator, sparse_answers
 from ..kernel.graph import Graph
-from ..kernel.grounding import Grounding
+from ..kernel.grounding import Grounding, RuleQueries
 from ..kernel.ruleset import RuleSet
 from ..kernel.statistics import fact_keys, matching, rule_stats
 from ..logic.figures import number, plural
@@ -39,10 +39,15 @@ from .disputes import is_functional
 from .outline import HasOutline, Item, fact_document, grounding_document, grounding_line
 from .why import specific_groundings
 
+if TYPE_CHECKING:
+    from ..kernel.evaluator import Evaluator
+
 MAX_ANSWERS = 3
 """Known answers shown beside a counterexample."""
 MAX_SCANNED = 2_000
 """Limit of the instances searched for different subjects."""
+SMALL_FACTS = 5_000
+"""A base with at most so many facts is searched instance by instance."""
 FIRST_BLOCK = 64
 """Candidates in the first block; each following block is twice as large."""
 
@@ -185,9 +190,16 @@ class RuleCards:
         self.negatives, self.memory = negatives, memory
         self._scenes = Scenes(self.kb)
 
+    @property
+    def is_small(self) -> bool:
+        """Whether instances are found without the evaluator."""
+        return len(self.kb.facts) <= SMALL_FACTS
+
     @cached_property
     def evaluator(self) -> Evaluator:
         """The evaluator of the base."""
+        from ..kernel.evaluator import Evaluator  # imports torch
+
         return Evaluator(self.kb, memory=self.memory)
 
     def card(
@@ -238,18 +250,21 @@ class RuleCards:
         """Return the branches of a disjunction in the body of `rule` that never hold in this base."""
         found = []
         for branch, body in _branches(rule.body):
-            alone = Instances(self.evaluator, Rule(rule.head, body, rule.distinct))
+            alone = self._found(Rule(rule.head, body, rule.distinct))
             if not alone.examples(0, 1) and not alone.others(0, 1):
                 found.append(branch)
         return tuple(found)
 
     def instances(self, rule: Rule, stats: RuleStats | None = None) -> Instances:
         """Return the instances of `rule`; `stats` of the same base tell when all are found."""
-        found = Instances(self.evaluator, rule)
+        found = self._found(rule)
         if stats is None or len(found.facts) != stats.head_size:
             return found  # counted on another base, so the numbers of instances are unknown
         others = None if self._negatives(rule) is not None else stats.body_size - stats.support
-        return Instances(self.evaluator, rule, stats.support, others)
+        return replace(found, most_examples=stats.support, most_others=others)
+
+    def _found(self, rule: Rule) -> Instances:
+        return Instances(self.kb, None if self.is_small else self.evaluator, rule)
 
     def _negatives(self, rule: Rule) -> Facts | None:
         if self.negatives is None:
@@ -317,22 +332,18 @@ def rule_card(
 
 @dataclass(frozen=True, eq=False)
 class Instances:
-    """The instances of one `rule` on the base of `evaluator`.
+    """The instances of one `rule` on the base `kb`, found by the `evaluator` or, without it, one by one.
 
     `most_examples` and `most_others` are the numbers of instances, if known; the search stops there. With `spread`,
     lists are about different subjects if possible.
     """
 
-    evaluator: Evaluator
+    kb: KnowledgeBase
+    evaluator: Evaluator | None
     rule: Rule
     most_examples: int | None = None
     most_others: int | None = None
     spread: bool = False
-
-    @property
-    def kb(self) -> KnowledgeBase:
-        """The base that the rule is evaluated on."""
-        return self.evaluator.kb
 
     def examples(self, offset: int, limit: int) -> list[Tuple]:
         """Return facts of the head whose body holds, each fact hidden from its own body."""
@@ -370,27 +381,45 @@ class Instances:
 
     def _supported(self, facts: Facts) -> Iterator[Tuple]:
         is_binary = self.rule.target.arity == 2
+        queries = RuleQueries(self.kb, self.rule, hide=True)
         for low, high in _blocks(len(facts)):
             some = facts[low:high]
-            x, y = some.subject.astype(np.int64), some.object.astype(np.int64) if is_binary else None
-            holds = self.evaluator.values(self.rule, x, y, hide=True) > 0
-            yield from zip(some.subject[holds].tolist(), some.object[holds].tolist())
+            if self.evaluator is None:
+                pairs = zip(some.subject.tolist(), some.object.tolist())
+                yield from ((x, y) for x, y in pairs if queries.holds(x, y if is_binary else None))
+                continue
+            objects = some.object.astype(np.int64) if is_binary else None
+            held = self.evaluator.values(self.rule, some.subject.astype(np.int64), objects, hide=True) > 0
+            yield from zip(some.subject[held].tolist(), some.object[held].tolist())
 
     def _predicted(self, known: Longs) -> Iterator[Tuple]:
         subjects = self._subjects()
+        if self.evaluator is None:
+            yield from self._predicted_singly(subjects, known)
+            return
         size = self.kb.num_entities + 1
         for low, high in _blocks(len(subjects)):
-            for x, y in self._answers(subjects[low:high]):
+            for x, y in self._answers(self.evaluator, subjects[low:high]):
                 new = ~np.isin(x * size + y + 1, known)
                 yield from zip(x[new].tolist(), y[new].tolist())
 
-    def _answers(self, x: Longs) -> Iterator[tuple[Longs, Longs]]:
+    def _predicted_singly(self, subjects: Longs, known: Longs) -> Iterator[Tuple]:
+        size, skipped = self.kb.num_entities + 1, set(known.tolist())
+        queries, is_unary = RuleQueries(self.kb, self.rule, hide=False), self.rule.target.arity == 1
+        for x in subjects.tolist():
+            for y in [NO_OBJECT] if is_unary else queries.candidates(x):
+                if x * size + y + 1 not in skipped and queries.holds(x, None if is_unary else y):
+                    yield x, y
+
+    def _answers(self, evaluator: Evaluator, x: Longs) -> Iterator[tuple[Longs, Longs]]:
         """Yield the head tuples of these subjects whose body holds, by subject and object."""
+        from ..kernel.evaluator import sparse_answers  # imports torch
+
         if self.rule.target.arity == 1:
-            holds: Mask = self.evaluator.values(self.rule, x) > 0
-            yield x[holds], np.full(int(holds.sum()), NO_OBJECT)
+            held: Mask = evaluator.values(self.rule, x) > 0
+            yield x[held], np.full(int(held.sum()), NO_OBJECT)
             return
-        for block, rows in sparse_answers(self.evaluator, self.rule, self.evaluator.ids(x)):
+        for block, rows in sparse_answers(evaluator, self.rule, evaluator.ids(x)):
             query, node = rows.query.cpu().numpy(), rows.node.cpu().numpy()
             order = np.lexsort((node, query))
             yield x[block][query[order]], node[order]

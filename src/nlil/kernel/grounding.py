@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from ..data.kb import KnowledgeBase
@@ -78,12 +78,32 @@ def first_failing(kb: KnowledgeBase, rule: Rule, x: int, y: int | None = None, h
     return query.failure(query.leaves) if query.fits else Failure(rule, rule.body, 0, ())
 
 
+class RuleQueries:
+    """Many queries of one `rule`; `hide` hides the own fact of each."""
+
+    def __init__(self, kb: KnowledgeBase, rule: Rule, hide: bool) -> None:
+        hidden = Hidden.of(kb, rule) if hide else None
+        self._query = _RuleQuery(kb, rule, 0, None, hidden, normal_form(rule.body), {})
+
+    def holds(self, x: int, y: int | None = None) -> bool:
+        """Return whether the query matches the head and the body holds for it."""
+        query = replace(self._query, x=x, y=y)
+        return query.fits and next(query.solutions(query.leaves), None) is not None
+
+    def candidates(self, x: int) -> list[int]:
+        """Return entities, ascending, among them all Y for which the body may hold."""
+        kb, end = self._query.kb, IdHead.of(self._query.kb, self._query.rule).object
+        query = replace(self._query, x=x)
+        found = query.candidates(query.leaves) if end is None or end < 0 else {end}
+        return list(range(kb.num_entities)) if found is None else sorted(found)
+
+
 # one rule, one query ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class _RuleQuery:
-    """A rule, a query, and the body with its negations at the leaves."""
+    """A rule, a query, and the body with its negations at the leaves; `lines` has the lines of leaves met so far."""
 
     kb: KnowledgeBase
     rule: Rule
@@ -91,12 +111,13 @@ class _RuleQuery:
     y: int | None
     hidden: Hidden | None
     leaves: Tree
+    lines: dict[int, Line]
 
     @classmethod
     def of(cls, kb: KnowledgeBase, rule: Rule, x: int, y: int | None, hide: bool) -> _RuleQuery:
         check_arity(rule, y is not None)
         hidden = Hidden.of(kb, rule) if hide else None
-        return cls(kb, rule, int(x), None if y is None else int(y), hidden, normal_form(rule.body))
+        return cls(kb, rule, int(x), None if y is None else int(y), hidden, normal_form(rule.body), {})
 
     @property
     def fits(self) -> bool:
@@ -114,7 +135,8 @@ class _RuleQuery:
         return tuple((a.name, self.kb.entities.name(e)) for a, e in pairs if isinstance(a, Variable))
 
     def line(self, leaf: Leaf) -> LineQuery:
-        line = Line.of(self.kb, leaf.statement)
+        if (line := self.lines.get(id(leaf))) is None:
+            line = self.lines[id(leaf)] = Line.of(self.kb, leaf.statement)
         return LineQuery(self.kb, line, self.rule.distinct, self.x, self.y, self.hidden)
 
     def solutions(self, tree: Tree) -> Iterator[Grounding]:
@@ -150,6 +172,23 @@ class _RuleQuery:
         atoms = leaf.statement.atoms
         facts = tuple(Fact(predicate, tuple(entities[i] for i in nodes)) for predicate, nodes in atoms)
         return Grounding(bindings, facts, (), witness.weight)
+
+    def candidates(self, tree: Tree) -> set[int] | None:
+        """Return the entities Y that the statements over X and Y allow, with Y open; None if any may hold."""
+        match tree:
+            case Leaf(_, _, False):
+                query = self.line(tree)
+                if query.line.equal is not None or not (query.line.uses_x and query.line.uses_y):
+                    return None
+                end = query.line.anchors.index(Y_NODE)
+                return {witness.nodes[end] for witness in query.witnesses()}
+            case All(parts):
+                return next((found for found in map(self.candidates, parts) if found is not None), None)
+            case Some(parts):
+                found = [ends for ends in map(self.candidates, parts) if ends is not None]
+                return {end for ends in found for end in ends} if len(found) == len(parts) else None
+            case _:
+                return None
 
     def count(self, tree: Tree) -> int:
         match tree:

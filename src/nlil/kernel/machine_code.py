@@ -31,7 +31,9 @@ from numba.core.compiler import Compiler, CompileResult, Flags
 from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 from numba.core.serialize import dumps
-from numba.core.types import BaseNamedTuple, Dispatcher
+from numba.core.targetconfig import ConfigStack
+from numba.core.types import BaseNamedTuple, Dispatcher, Function
+from numba.core.typing.context import Context
 
 from ..errors import CacheWarning
 from . import references
@@ -47,6 +49,21 @@ except ImportError:  # Windows: processes that start at once compile the same co
 OPTIONS = {"nopython": True, "nogil": True, "boundscheck": None}
 ALLOCATING = frozenset(("append", "arange", "argsort", "copy", "empty", "full", "ones", "sort", "unique", "zeros"))
 """A part that names none of these allocates no arrays and is compiled without reference counting."""
+UNUSED_PASSES = frozenset(
+    (
+        "WithLifting",
+        "InlineClosureLikes",
+        "RewriteDynamicRaises",
+        "MakeFunctionToJitFunction",
+        "InlineInlinables",
+        "FindLiterallyCalls",
+        "LiteralUnroll",
+        "LiteralPropagationSubPipelinePass",
+        "InlineOverloads",
+        "DumpParforDiagnostics",
+    )
+)
+"""Passes of numba for `with`, closures, dynamic messages of errors, `literally`, heterogeneous tuples and `prange`."""
 NO_CACHE = (
     "compiled code cannot be cached, so every command compiles it again; "
     "name a folder that can be written with the environment variable NUMBA_CACHE_DIR"
@@ -65,11 +82,63 @@ class QuickFlags(Flags):
         return {**self.defaults, **self._values}
 
 
+class _Typing(Context):
+    """numba's typing of calls, which remembers those of builtin functions: most of them occur in every loop."""
+
+    def __init__(self, original: Context) -> None:
+        self.__dict__.update(original.__dict__)
+        self.known: dict[Any, tuple[Any, Any]] = {}
+
+    def resolve_function_type(self, function: Any, arguments: Any, keywords: Any) -> Any:
+        """Return the signature of `function` for these types of `arguments` and `keywords`."""
+        called = self._lookup_global(function) or function
+        if keywords or type(called) is not Function:
+            return super().resolve_function_type(function, arguments, keywords)
+        key = called, tuple(arguments), ConfigStack().top().nrt
+        if key not in self.known:
+            found = super().resolve_function_type(function, arguments, keywords)
+            if found is None:
+                return None
+            self.known[key] = found, called.get_impl_key(found)
+        found, implementation = self.known[key]
+        called._impl_keys[found.args] = implementation
+        return found
+
+
+@cache
+def _typing(original: Context) -> _Typing:
+    return _Typing(original)
+
+
+@cache
+def _target(original: Any) -> Any:
+    """Return numba's description of this machine with a memory of sizes: numba asks LLVM for that of each variable."""
+    target = original.subtarget()
+    target.get_abi_sizeof = cache(target.get_abi_sizeof)
+    return target
+
+
+class _Compiler(Compiler):
+    """numba's compiler with fewer passes and a memory of calls."""
+
+    def __init__(self, typing: Any, target: Any, library: Any, arguments: Any, result: Any, flags: Any, names: Any):
+        super().__init__(_typing(typing), _target(target), library, arguments, result, QuickFlags(flags), names)
+
+    def define_pipelines(self) -> list[Any]:
+        """Return numba's passes without those for what `compiled` functions do not use."""
+        (passes,) = super().define_pipelines()
+        passes.passes = [one for one in passes.passes if one[0].__name__ not in UNUSED_PASSES]
+        passes._ENFORCING = False  # passes compute anew what they need; numba also does so after each of them
+        return [passes]
+
+
 # Parts --------------------------------------------------------------------------------------------------------------
 
 
 class _Library(JITCodeLibrary):
     """Code that is optimized once, as a whole, in the library of an entry."""
+
+    _linking_libraries: list[Any]
 
     def add_ir_module(self, module: Any) -> None:
         mark_references(module)
@@ -78,6 +147,17 @@ class _Library(JITCodeLibrary):
     def add_llvm_module(self, module: Any) -> None:
         self._final_module.link_in(module)
 
+    def finalize(self) -> None:
+        """Link what is called, directly or not; each library once."""
+        libraries = dict.fromkeys(self._linking_libraries)
+        waiting = list(libraries)
+        while waiting:
+            new = [one for one in waiting.pop()._linking_libraries if one not in libraries]
+            libraries.update(dict.fromkeys(new))
+            waiting += new
+        self._linking_libraries = list(libraries)
+        super().finalize()
+
     def _optimize_final_module(self) -> None:
         # numba runs cheap passes before these, for the sake of reference counts, of which this code has few.
         passes, builder = self._codegen._module_pass_manager()
@@ -85,21 +165,19 @@ class _Library(JITCodeLibrary):
 
 
 class _PartLibrary(_Library):
-    """Code that is linked into its callers and never emitted by itself."""
+    """Code that is linked into entries and never emitted by itself."""
 
     def finalize(self) -> None:
+        """Leave the code as it is."""
         self._raise_if_finalized()
-        for library in dict.fromkeys(self._linking_libraries):
-            self._reload_init.update(library._reload_init)
-            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
         self._finalized = True
 
 
-class _PartCompiler(Compiler):
+class _PartCompiler(_Compiler):
     def __init__(self, typing: Any, target: Any, library: Any, arguments: Any, result: Any, flags: Any, names: Any):
         flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
         library = _PartLibrary(target.codegen(), "part")
-        super().__init__(typing, target, library, arguments, result, QuickFlags(flags), names)
+        super().__init__(typing, target, library, arguments, result, flags, names)
 
     def compile_extra(self, function: Any) -> Any:
         done = super().compile_extra(function)
@@ -153,12 +231,12 @@ def _allocates(function: Compiled) -> bool:
 # Entries ------------------------------------------------------------------------------------------------------------
 
 
-class _EntryCompiler(Compiler):
+class _EntryCompiler(_Compiler):
     def __init__(self, typing: Any, target: Any, library: Any, arguments: Any, result: Any, flags: Any, names: Any):
         flags.no_cfunc_wrapper = True
         library = _Library(target.codegen(), "entry")
         library.enable_object_caching()
-        super().__init__(typing, target, library, arguments, result, QuickFlags(flags), names)
+        super().__init__(typing, target, library, arguments, result, flags, names)
 
     def compile_extra(self, function: Any) -> Any:
         done = super().compile_extra(function)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +17,9 @@ from ..data.kb import KnowledgeBase
 from ..errors import LimitError
 from ..logic.rule import Rule, RuleStats
 from .bodies import IdHead
-from .evaluator import Evaluator, sparse_answers
+
+if TYPE_CHECKING:
+    from .evaluator import Evaluator
 
 
 def rule_stats(
@@ -83,6 +86,8 @@ def _holds(evaluator: Evaluator, rule: Rule, facts: Facts) -> Mask:
 
 def _other_subjects(evaluator: Evaluator, rule: Rule, facts: Facts) -> Iterator[Longs]:
     """Yield the subjects of all head tuples, other than facts, whose body holds, in blocks."""
+    from .evaluator import sparse_answers  # imports torch
+
     if rule.target.arity == 1:
         # A class query hides all classes of the object, whether it has this one or not.
         is_class = evaluator.kb.predicate_id(rule.target) in evaluator.kb.classes

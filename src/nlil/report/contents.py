@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,14 +20,11 @@ from ..explanation.rule_card import RuleCard, RuleCards
 from ..explanation.why import Explainer, Explanation
 from ..kernel.binding import bind
 from ..kernel.ruleset import RuleSet
-from ..kernel.threads import one_torch_thread
 from ..learning.run import Learned
 from ..logic.labels import Labels
 from ..logic.predicate import Fact, Predicate
 from ..logic.rule import Rule, ScoredRule
 from ..logic.text import step_text
-from ..neural.attended import Attended, attended, trained_targets
-from ..neural.vocabulary import is_linked
 from ..progress import Progress, silent
 from ..scene.canvas import as_svg
 from ..scene.object_classes import (
@@ -40,6 +38,9 @@ from ..scene.picture import draw
 from ..theory.listing import TargetTheory, TheoryRule, same_rules, target_theories
 from ..theory.theory import Theory
 from .charts import TRAINING_PANELS, history_charts, size_chart
+
+if TYPE_CHECKING:
+    from ..neural.attended import Attended
 
 TOP_PREDICATES = 12
 """Predicates listed in the summary of the data."""
@@ -207,7 +208,6 @@ class Report:
     labels: Labels
 
 
-@one_torch_thread()  # more threads would slow down thousands of small sums
 def make_report(
     learned: Learned,
     dataset: Dataset,
@@ -236,27 +236,37 @@ def make_report(
     learned = learned.bound_to(bind(learned.rules, kb))
     rules = learned.rules
     cards = RuleCards(rules, kb, dataset.splits.all(), dataset.splits.negatives.get("train"), memory)
-    explainer = Explainer(rules, base, memory)
-    disputes = tuple(check(rules, base, top=limits.disputes, threads=threads, memory=memory, progress=progress))
-    targets = tuple(target_entries(learned, kb, cards, figures, limits, progress))
-    return Report(
-        learned=learned,
-        summary=summarise(dataset, TOP_PREDICATES),
-        versions=dict(versions or {}),
-        settings=changed_settings(learned.config),
-        figures=figures,
-        targets=targets,
-        sizes=None if learned.theory is None else theory_chart(learned.theory, len(rules)),
-        curves=history_charts(learned.history),
-        surprises=surprises(explainer, cards, learned.targets, limits.surprises, progress),
-        class_surprises=class_surprises(explainer, dataset, limits.surprises, threads, memory),
-        disputes=disputes,
-        pictures=object_pictures(explainer, dataset, disputes, limits.pictures, memory),
-        is_scene=dataset.is_scene,
-        classes=object_names(base, targets) if dataset.is_scene else {},
-        limits=limits,
-        labels=Labels.of(kb),
-    )
+    with _torch_threads(cards):
+        explainer = Explainer(rules, base, memory)
+        disputes = tuple(check(rules, base, top=limits.disputes, threads=threads, memory=memory, progress=progress))
+        targets = tuple(target_entries(learned, kb, cards, figures, limits, progress))
+        return Report(
+            learned=learned,
+            summary=summarise(dataset, TOP_PREDICATES),
+            versions=dict(versions or {}),
+            settings=changed_settings(learned.config),
+            figures=figures,
+            targets=targets,
+            sizes=None if learned.theory is None else theory_chart(learned.theory, len(rules)),
+            curves=history_charts(learned.history),
+            surprises=surprises(explainer, cards, learned.targets, limits.surprises, progress),
+            class_surprises=class_surprises(explainer, dataset, limits.surprises, threads, memory),
+            disputes=disputes,
+            pictures=object_pictures(explainer, dataset, disputes, limits.pictures, memory),
+            is_scene=dataset.is_scene,
+            classes=object_names(base, targets) if dataset.is_scene else {},
+            limits=limits,
+            labels=Labels.of(kb),
+        )
+
+
+def _torch_threads(cards: RuleCards) -> AbstractContextManager[None]:
+    """Return the context in which `cards` evaluates rules: more threads would slow down thousands of small sums."""
+    if cards.is_small:
+        return nullcontext()
+    from ..kernel.threads import one_torch_thread  # imports torch
+
+    return one_torch_thread()
 
 
 def main_figures(figures: Figures) -> Mapping[str, Any]:
@@ -343,6 +353,11 @@ def training_parts(learned: Learned, target: Predicate, num_graphs: int) -> dict
         target: the predicate.
         num_graphs: the number of graphs of that data.
     """
+    if not learned.attentions:
+        return {}
+    from ..neural.attended import attended, trained_targets  # imports torch
+    from ..neural.vocabulary import is_linked
+
     if not trained_targets(learned.attentions, [target]):
         return {}
     linked = is_linked(target.arity, learned.config)

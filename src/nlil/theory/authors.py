@@ -100,7 +100,7 @@ def fit_weights(proposals: Proposals, weight: Doubles, kind: Longs, aggregation:
     used, size = _competing(proposals), len(weight)
     counted = evidence(weight) / SCALE
     row, place_weight, _ = kind_weights(aggregation)
-    kind_row = np.append(row, 0)[kind]
+    kind_row = np.ascontiguousarray(np.append(row, 0)[kind])  # one layout: the loop is compiled once
     places = aggregation.places or size
     share = place_weight[:, :places] / UNIT if aggregation.top else np.ones((1, places))
     num_facts = max(proposals.num_facts, 1)

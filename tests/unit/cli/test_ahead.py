@@ -22,7 +22,10 @@ from nlil.kernel.references import widened
 from nlil.learning.learner import Learner
 
 Types = dict[str, set[str]]
-LOOPS = {"_list_bodies", "score_places", "count_places", "score_block", "_survey_block", "_walk_lines", "_mark"}
+LOOPS = {
+    "score_places", "count_places", "score_block", "_survey_block", "_walk_lines", "_mark",
+    "_aggregate", "_loss",
+}  # fmt: skip
 """Those that take long to compile."""
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.util
 import os
+import pkgutil
 import subprocess
 import sys
 import threading
@@ -13,7 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from numba.core.errors import NumbaError
 
+import nlil
 from nlil.kernel.code_files import is_kept
 from nlil.kernel.compiled import SMALL_STEPS, Compiled, SmallWork, _interpreted, compiled, interpreted, shared
 from nlil.kernel.sorting import sort_range, sort_unique
@@ -39,6 +44,10 @@ def outer(x):
     return min(middle(x), LIMIT)
 print(outer(3), sum(outer.entry.stats.cache_hits.values()))
 """
+REFUSED = (
+    ast.FunctionDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.With, ast.Raise,
+)  # fmt: skip
+"""What `compiled` functions may not contain."""
 
 
 @pytest.fixture
@@ -262,6 +271,38 @@ def test_a_part_may_make_arrays_in_any_way() -> None:
         return result
 
     assert half(np.array([5, 6, 7, 8])).tolist() == [5, 6, 0, 0]
+
+
+def test_what_needs_another_pass_of_numba_is_refused() -> None:
+    @compiled
+    def with_closure(x):  # type: ignore[no-untyped-def]
+        return [i + x for i in range(3)][2]
+
+    with pytest.raises(NumbaError, match="make_function"):
+        with_closure(1)
+
+
+def test_compiled_functions_of_nlil_have_no_closures() -> None:
+    """Compiling them would fail at their first call, which a test may leave out."""
+    for module in pkgutil.walk_packages(nlil.__path__, "nlil."):
+        text = importlib.util.find_spec(module.name).loader.get_source(module.name)  # type: ignore[union-attr]
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef) and any(ast.unparse(d) == "compiled" for d in node.decorator_list):
+                used = [type(one).__name__ for one in ast.walk(node) if isinstance(one, REFUSED)]
+                assert used == ["FunctionDef"], f"{module.name}.{node.name}"
+
+
+def test_a_call_of_numba_is_typed_once_with_and_once_without_arrays() -> None:
+    @compiled
+    def least(x, y):  # type: ignore[no-untyped-def]
+        return min(x, y) + 1
+
+    @compiled
+    def filled(x, y):  # type: ignore[no-untyped-def]
+        return np.full(min(x, y), least(x, y))
+
+    assert filled(2, 3).tolist() == [3, 3]
+    assert least(4, 3) == 4
 
 
 def test_interpreted_code_gives_the_same() -> None:
