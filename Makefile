@@ -1,11 +1,11 @@
-# make demo | quick | test | test-all | bench | clean.  The environment is .venv; it is made once and again only when
+# make demo | quick | test | test-all | fuzz | bench | clean.  The environment is .venv; it is made once and again only when
 # pyproject.toml or constraints.txt change.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help demo quick test test-all lint types unit bench constraints clean
+.PHONY: help demo quick test test-all lint types unit fuzz bench constraints clean
 .DEFAULT_GOAL := help
 
 help:
@@ -13,6 +13,7 @@ help:
 	@echo "make quick        ruff, mypy, and the tests of single modules that need no learning"
 	@echo "make test         ruff, mypy, pytest"
 	@echo "make test-all     make test, and the slow tests"
+	@echo "make fuzz         INPUTS mutated inputs to every reader, parser, run folder and page; continues where it was stopped"
 	@echo "make bench        the paper's tables with our figures beside them; writes benchmarks/results"
 	@echo "make clean        remove the environment and every cache"
 
@@ -37,6 +38,11 @@ types: $(READY)
 
 unit: $(READY)
 	$(BIN)/pytest -n 2 -rs
+
+INPUTS ?= 50000
+SEED   ?= 0
+fuzz: $(READY)
+	PYTHONPATH=src:tests $(BIN)/python -m fuzz --inputs $(INPUTS) --seed $(SEED)
 
 bench: $(READY)
 	$(BIN)/nlil bench stats
@@ -64,5 +70,5 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build src/*.egg-info
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .fuzz build src/*.egg-info
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
