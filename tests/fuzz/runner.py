@@ -24,6 +24,8 @@ PER_PROCESS = 4 * CHUNK
 """Inputs after which a process is replaced: what inputs leave in memory must not add up."""
 PATIENCE_S = 120.0
 """Seconds on the clock after which a worker that says nothing is ended; processor time is limited to far less."""
+STARTING_S = 900.0
+"""The same while it starts: it may have to compile."""
 KEPT = 3
 """Inputs kept of each finding."""
 TESTS, SOURCE = Path(__file__).parents[1], Path(__file__).parents[2] / "src"
@@ -156,9 +158,9 @@ class Process:
             text=True,
         )
         self._timer: threading.Timer | None = None
-        if self._line() != "ready":
+        if self._line(STARTING_S) != "ready":
             self.end()
-            raise RuntimeError("a valid input is refused; the line above says which")
+            raise RuntimeError("a worker did not start: a valid input is refused, or it took too long (see above)")
 
     def read(self, number: int) -> dict[str, Any] | None:
         """Read one input; return what is wrong."""
@@ -193,10 +195,10 @@ class Process:
         assert self._process.stdin is not None
         return self._process.stdin
 
-    def _line(self) -> str:
+    def _line(self, patience: float = PATIENCE_S) -> str:
         """Return the next line; "" if the process ends or says nothing for too long."""
         assert self._process.stdout is not None
-        timer = threading.Timer(PATIENCE_S, self._process.kill)
+        timer = threading.Timer(patience, self._process.kill)
         timer.daemon = True
         timer.start()
         try:
