@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from .runner import fuzz
+from .runner import CHUNK, fuzz
 from .subjects import case_files, subject_named, write
 
 
@@ -18,13 +18,15 @@ def main() -> int:
     parser.add_argument("--inputs", type=int, default=10_000, help="how many inputs of the seed")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after this time; call again to go on")
     parser.add_argument("--folder", type=Path, default=Path(".fuzz"), help="what has been run, and what was found")
     parser.add_argument("--replay", type=Path, metavar="DIR", help="read the input in SUBJECT/NAME again")
     given = parser.parse_args()
     if given.replay is not None:
         return replay(given.replay)
-    state = fuzz(given.seed, given.inputs, given.workers, given.folder)
-    print(f"\nseed {given.seed}: {given.inputs:,} inputs, {state.seconds:,.0f} s, {len(state.findings):,} findings")
+    state = fuzz(given.seed, given.inputs, given.workers, given.folder, most_seconds=given.seconds)
+    run = min(len(state.chunks) * CHUNK, given.inputs)
+    print(f"\nseed {given.seed}: {run:,} inputs, {state.seconds:,.0f} s, {len(state.findings):,} findings")
     for key, count in state.by_place.most_common():
         example = next(
             one["number"] for one in state.findings if key == f"{one['subject']} {one['kind']} {one['where']}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import select
 import subprocess
 import sys
 import threading
@@ -68,7 +69,14 @@ def key_of(found: dict[str, Any]) -> str:
     return f"{found['subject']} {found['kind']} {found['where']}"
 
 
-def fuzz(seed: int, inputs: int, workers: int, folder: Path | None, say: Callable[[str], None] = print) -> State:
+def fuzz(
+    seed: int,
+    inputs: int,
+    workers: int,
+    folder: Path | None,
+    say: Callable[[str], None] = print,
+    most_seconds: float = float("inf"),
+) -> State:
     """Run the first `inputs` inputs of a `seed` that have not been run yet; return the state.
 
     Args:
@@ -77,6 +85,7 @@ def fuzz(seed: int, inputs: int, workers: int, folder: Path | None, say: Callabl
         workers: Processes.
         folder: For the state and what is found; None: nothing is stored.
         say: Called with each new finding, and now and then with the progress.
+        most_seconds: After this time no more inputs are begun.
     """
     state = State(seed) if folder is None else State.at(folder, seed)
     chunks = [(begin // CHUNK, range(begin, min(begin + CHUNK, inputs))) for begin in range(0, inputs, CHUNK)]
@@ -103,7 +112,7 @@ def fuzz(seed: int, inputs: int, workers: int, folder: Path | None, say: Callabl
     def work() -> None:
         process: Process | None = None
         try:
-            while not failures:
+            while not failures and time.monotonic() - begun < most_seconds:
                 number, inputs = left.get_nowait()
                 for one in inputs:
                     if process is None or process.num_read >= PER_PROCESS:
@@ -157,7 +166,6 @@ class Process:
             stdout=subprocess.PIPE,
             text=True,
         )
-        self._timer: threading.Timer | None = None
         if self._line(STARTING_S) != "ready":
             self.end()
             raise RuntimeError("a worker did not start: a valid input is refused, or it took too long (see above)")
@@ -167,8 +175,6 @@ class Process:
         self.num_read += 1
         print(number, file=self._stdin, flush=True)
         answer = self._line()
-        if answer.startswith(">"):
-            answer = self._line()
         if answer == "ok":
             return None
         if answer:
@@ -198,10 +204,7 @@ class Process:
     def _line(self, patience: float = PATIENCE_S) -> str:
         """Return the next line; "" if the process ends or says nothing for too long."""
         assert self._process.stdout is not None
-        timer = threading.Timer(patience, self._process.kill)
-        timer.daemon = True
-        timer.start()
-        try:
-            return self._process.stdout.readline().strip()
-        finally:
-            timer.cancel()
+        # A worker writes one line for each that it reads, so nothing is left in a buffer.
+        if not select.select([self._process.stdout], [], [], patience)[0]:
+            self._process.kill()
+        return self._process.stdout.readline().strip()

@@ -65,17 +65,35 @@ def test_what_is_found_and_what_is_not(tmp_path: Path) -> None:
     assert (finding(files, raising(MemoryError()), tmp_path) or {})["kind"] == "MemoryError"
 
 
-def test_a_run_continues_where_it_was_stopped(tmp_path: Path) -> None:
+class Reader:
+    """Stands for a worker: input 510 of any seed is found."""
+
+    num_read = 0
+
+    def __init__(self, seed: int) -> None:
+        pass
+
+    def read(self, number: int) -> dict[str, str] | None:
+        return {"kind": "IndexError", "where": "b", "text": "..."} if number == 510 else None
+
+    def end(self) -> None:
+        pass
+
+
+def test_a_run_continues_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from . import runner
     from .runner import CHUNK
 
+    monkeypatch.setattr(runner, "Process", Reader)
     said: list[str] = []
     before = State(3, {0}, [{"number": 5, "subject": "rules", "kind": "IndexError", "where": "a", "text": ""}], 2.0)
     before.save(tmp_path)
     state = fuzz(3, CHUNK + 20, 1, tmp_path, said.append)
-    assert state.findings == before.findings
+    assert [one["number"] for one in state.findings] == [5, 510]
     assert state.chunks == {0}  # the last one is not complete
+    assert len([*(tmp_path / "found").glob("*/510")]) == 1
     assert [text for text in said if text.endswith("inputs")] == [f"{CHUNK + 20:,} of {CHUNK + 20:,} inputs"]
-    assert State.at(tmp_path, 3).findings == before.findings
+    assert State.at(tmp_path, 3).findings == state.findings
 
 
 def test_every_format_is_fuzzed() -> None:

@@ -1,7 +1,7 @@
 """A process that reads inputs one after the other, and says which one it is reading.
 
-    python -m fuzz.worker SEED        numbers on stdin, one per line; on stdout "> NUMBER" before each input, then
-                                      "ok", or the finding as JSON
+    python -m fuzz.worker SEED        numbers on stdin, one per line; on stdout "ready", then for each number "ok" or
+                                      the finding as JSON
 
 An input that takes more than MAX_SECONDS of processor time ends the process (SIGPROF), also inside compiled code; one
 that takes more than MAX_BYTES of memory gets a MemoryError.
@@ -95,7 +95,6 @@ def main() -> None:
         for line in sys.stdin:
             number = int(line)
             subject, files = input_of(seed, number)
-            print(f"> {number}", file=answers, flush=True)
             with tempfile.TemporaryDirectory(dir=place) as folder:
                 signal.setitimer(signal.ITIMER_PROF, MAX_SECONDS)
                 found = finding(files, subject.read, Path(folder))

@@ -366,7 +366,7 @@ NO_THREAD = "can't start new thread"
 
 
 def memory_sentence(error: MemoryError) -> str:
-    """Return a sentence for a failed allocation: what was in use, what was asked for, and a budget that would do."""
+    """Return a sentence for `error`: what was in use, what was asked for, and a budget that would do."""
     from ..search.cost import ROOM, SPARE
 
     used, missing = memory_in_use(), requested_bytes(error)
@@ -397,7 +397,7 @@ def memory_in_use() -> int:
 
 
 def requested_bytes(error: MemoryError) -> int:
-    """Return the bytes of the allocation that failed, as numpy and Arrow say them; 0 if unknown."""
+    """Return the bytes of the allocation that failed with `error`, as numpy and Arrow say them; 0 if unknown."""
     shape, kind = getattr(error, "shape", None), getattr(error, "dtype", None)
     if shape is not None and kind is not None:  # of numpy
         return math.prod(shape) * int(kind.itemsize)

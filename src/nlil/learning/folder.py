@@ -63,13 +63,15 @@ def check_shape(value: Any, shape: Shape, where: str) -> None:
     Traceback (most recent call last):
     ValueError: figures.p[1]: expected int, float or null, got 'x'
     """
-    if isinstance(shape, list | dict):
-        if not isinstance(value, type(shape)):
-            raise ValueError(f"{where}: expected {'a list' if isinstance(shape, list) else 'an object'}, got {value!r}")
-        if isinstance(shape, list):
-            for number, item in enumerate(value):
-                check_shape(item, shape[0], f"{where}[{number}]")
-            return
+    if isinstance(shape, list):
+        if not isinstance(value, list):
+            raise ValueError(f"{where}: expected a list, got {value!r}")
+        for number, item in enumerate(value):
+            check_shape(item, shape[0], f"{where}[{number}]")
+        return
+    if isinstance(shape, dict):
+        if not isinstance(value, dict):
+            raise ValueError(f"{where}: expected an object, got {value!r}")
         for key, item in value.items():
             check_shape(item, shape.get(key, shape.get(..., object)), f"{where}.{key}")
         return

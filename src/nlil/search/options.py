@@ -29,7 +29,7 @@ unfinished work, so that they are not counted again."""
 
 
 def counted_now(name: str, count: Callable[[], Arrays]) -> Arrays:
-    """Return the result of the stage `name`, which is not kept."""
+    """Return the result of the stage `name`, which `count` does; it is not kept."""
     return count()
 
 
@@ -60,7 +60,7 @@ class CountOptions:
     stages: Stages = counted_now
 
     def rows(self, name: str, count: Callable[[], ChainRows]) -> ChainRows:
-        """Return the rows of the stage `name`."""
+        """Return the rows of the stage `name`, which `count` does unless they are stored."""
         found = self.stages(name, lambda: dict(zip(("steps", "counts"), count())))
         return found["steps"], found["counts"]
 
