@@ -353,7 +353,7 @@ class LearnerConfig(Settings):
     aggregation: str = setting(
         "noisy-or", "how rules that fire become a score: noisy-or, max", one_of("noisy-or", "max")
     )
-    aggregation_top: int = setting(5, "number of strongest rules in noisy-or; 0: all")
+    aggregation_top: int = setting(5, "number of strongest rules in noisy-or; 0: all", between(0, 1000))
     weigh: bool = setting(True, "fit the weights of the kinds of rules on 200 or more validation facts")
     hold_out: float = setting(
         0.1,

@@ -52,8 +52,8 @@ def readable_message(message: str) -> str:
     >>> readable_message("expected a name, got '" + "x" * 1000 + "'")[-20:]
     "xxxxxxxxxxxxxxxx...'"
     """
-    short = _QUOTE.sub(_short_quote, message[: 1 << 20])
-    return printable(short if len(short) <= MAX_MESSAGE else short[: MAX_MESSAGE - 3] + "...")
+    short = printable(_QUOTE.sub(_short_quote, message[: 1 << 20])[: MAX_MESSAGE + 1])
+    return short if len(short) <= MAX_MESSAGE else short[: MAX_MESSAGE - 3] + "..."
 
 
 def _short_quote(found: re.Match[str]) -> str:

@@ -95,7 +95,7 @@ def timed_pages(run: Path, chosen: Mapping[str, Sequence[str]]) -> dict[str, Any
             warm = time.perf_counter() - begin
             for kind, mine in chosen.items():
                 pages[kind] = _timed(connection, mine)
-    return {"pages": pages, "start_s": start, "warm_s": warm, **usage}
+    return {"pages": pages, "start_s": start, "warm_s": warm, "peak_memory_mb": usage["peak_memory_mb"]}
 
 
 def _timed(connection: HTTPConnection, chosen: Sequence[str]) -> dict[str, Any]:
@@ -113,10 +113,11 @@ def _timed(connection: HTTPConnection, chosen: Sequence[str]) -> dict[str, Any]:
 
 @contextmanager
 def served(run: Path) -> Iterator[tuple[str, dict[str, float]]]:
-    """The address of a viewer of the run; its peak memory is known at the end."""
+    """The address of a viewer of the run, and its process id; its peak memory is known at the end."""
     words = [sys.executable, "-m", "nlil", "serve", str(run), "--port", "0", "--json", "--quiet"]
     usage: dict[str, float] = {}
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
+        usage["pid"] = child.pid
         try:
             assert child.stdout is not None
             said = "".join(iter(child.stdout.readline, "}\n")) + "}"

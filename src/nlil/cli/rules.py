@@ -117,7 +117,7 @@ def rules(
 def length_range(text: str) -> tuple[int, int]:
     """Return the fewest and the most body atoms that `text` allows, such as 2 or 1-2."""
     low, dash, high = text.partition("-")
-    if not low.isdecimal() or (dash and not high.isdecimal()):
+    if not all(end.isdecimal() and len(end) < 10 for end in ((low, high) if dash else (low,))):
         raise ConfigError(f"--length: expected a number such as 2, or a range such as 1-2, got {text!r}", "length")
     return int(low), int(high) if dash else int(low)
 

@@ -12,6 +12,7 @@ import functools
 import inspect
 import io
 import json
+import math
 import os
 import re
 import sys
@@ -362,8 +363,8 @@ def guarded(session: Session, work: Callable[[], None]) -> int:
         # The reader of a pipe has gone (`nlil rules run | head`); nothing more can be written to stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (NlilError, OSError, MemoryError) as error:
-        if session.debug:
+    except (NlilError, OSError, MemoryError, RuntimeError) as error:
+        if session.debug or (isinstance(error, RuntimeError) and str(error) != NO_THREAD):
             raise
         complain(sentence(error))
         return 2
@@ -383,6 +384,52 @@ def sentence(error: Exception) -> str:
         case OSError(strerror=str(reason)) if error.filename is not None:
             return f"{error.filename}: {reason[:1].lower()}{reason[1:]}"
         case MemoryError():
-            return "not enough memory; give a smaller budget with --memory, for example --memory 1GiB"
+            return memory_sentence(error)
+        case RuntimeError() if str(error) == NO_THREAD:
+            return memory_sentence(MemoryError())
         case _:
             return str(error) or type(error).__name__
+
+
+NO_THREAD = "can't start new thread"
+"""The message of the RuntimeError if there is no memory for a thread."""
+
+
+def memory_sentence(error: MemoryError) -> str:
+    """Return a sentence for `error`: what was in use, what was asked for, and a budget that would do."""
+    from ..search.cost import ROOM, SPARE
+
+    used, missing = memory_in_use(), requested_bytes(error)
+    facts = f"{_megabytes(used)} were in use" if used else ""
+    if missing:
+        facts += f"{' and ' if facts else ''}{_megabytes(missing)} more were needed"
+    fitting = (used - SPARE) / ROOM
+    least = 64 * 2**20
+    advice = (
+        f"--memory {int(fitting) >> 20}MiB fits into what was in use"
+        if fitting >= least
+        else f"free memory: even the least budget takes up to {_megabytes(ROOM * least + SPARE)}"
+    )
+    return f"not enough memory{': ' if facts else ''}{facts}; {advice}"
+
+
+def _megabytes(size: float) -> str:
+    return f"{size / 1e6:,.0f} MB"
+
+
+def memory_in_use() -> int:
+    """Return the most bytes of memory that this process had; 0 where the system does not say."""
+    try:
+        import resource
+    except ImportError:  # there is none on Windows
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def requested_bytes(error: MemoryError) -> int:
+    """Return the bytes of the allocation that failed with `error`, as numpy and Arrow say them; 0 if unknown."""
+    shape, kind = getattr(error, "shape", None), getattr(error, "dtype", None)
+    if shape is not None and kind is not None:  # of numpy
+        return math.prod(shape) * int(kind.itemsize)
+    found = re.search(r"of size (\d+) failed", str(error))  # of Arrow
+    return int(found[1]) if found else 0

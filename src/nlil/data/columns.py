@@ -154,7 +154,7 @@ def _place(column: str, names: Sequence[str]) -> tuple[int, bool]:
         for text in (column, column.lower()):
             if text in known:
                 return known.index(text), True
-    if column.isdecimal() and 1 <= int(column) <= len(names):
+    if column.isdecimal() and len(column) < 10 and 1 <= int(column) <= len(names):
         return int(column) - 1, False
     raise DataError(f"expected a column {column!r}, got {', '.join(map(repr, stripped))}; {ADVICE}")
 

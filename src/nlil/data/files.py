@@ -128,8 +128,10 @@ def _other_blocks(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
 def known_encoding(name: str) -> str:
     """Return the usual spelling of an encoding such as latin-1. Raises ConfigError if there is none of this `name`."""
     try:
-        return codecs.lookup(name).name
-    except LookupError:
+        found = codecs.lookup(name)
+        "a".encode(found.name)  # there are also codecs from bytes to bytes, such as hex
+        return found.name
+    except (LookupError, ValueError):
         expected = "encoding: expected one that Python knows, such as utf-8, latin-1 or utf-16"
         raise ConfigError(f"{expected}, got {name!r}", "encoding") from None
 

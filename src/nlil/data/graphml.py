@@ -69,7 +69,7 @@ def _rows(path: Path, columns: GivenColumns, graph: _GraphmlContent) -> Iterator
                         element.clear()
                     case "graph" if element.get("edgedefault") == "undirected":
                         raise DataError("expected a directed graph (edgedefault), got an undirected one", path)
-        except ElementTree.ParseError as error:
+        except (ElementTree.ParseError, LookupError, ValueError) as error:  # the latter two: an unusable encoding
             raise DataError(f"expected GraphML, got: {error}", path) from error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ from .columns import ADVICE, POSITIONAL, ColumnLayout, GivenColumns, find_layout
 from .delimited import TableRows, row_facts
 from .files import UTF8, lines, stem
 from .roles import with_doubt
+
+HALF = re.compile("[\ud800-\udfff]")
+"""Half of a surrogate pair, which JSON can write and UTF-8 cannot."""
 
 
 def read_json_lines(path: Path, columns: GivenColumns | None = None, encoding: str = UTF8) -> Iterator[Batch]:
@@ -69,6 +73,8 @@ def _text(value: Any, path: Path, number: int, is_optional: bool) -> str | None:
     """Return a value as text; other values than text and numbers are refused."""
     if value is None:
         return None if is_optional else ""
+    if isinstance(value, str) and HALF.search(value):
+        raise DataError(f"expected names that are valid Unicode, got {json.dumps(value)[:60]}", path, number)
     if isinstance(value, str | int | float):
         return str(value)
     raise DataError(f"expected text or a number, got {json.dumps(value)[:60]}", path, number)

@@ -7,7 +7,7 @@ import os
 import platform
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 try:
@@ -62,8 +62,9 @@ def _lock(file: Path, deadline: float) -> int:
             if time.monotonic() >= deadline:
                 raise FileLocked(holder or "another process")
             time.sleep(POLL_S)
-    os.ftruncate(handle, 0)
-    os.write(handle, f"process {os.getpid()} on {platform.node()}".encode())
+    with suppress(OSError):  # a full disk; the name of the holder only serves messages
+        os.ftruncate(handle, 0)
+        os.write(handle, f"process {os.getpid()} on {platform.node()}".encode())
     return handle
 
 

@@ -123,8 +123,12 @@ def make_builtin(source: str, seed: int = 0) -> Dataset | None:
     return None
 
 
+MAX_DIGITS = 18
+"""Limit of the digits of a size."""
+
+
 def _size(builtin: Builtin, text: str) -> int:
-    if not text.isdecimal() or int(text) < builtin.min_size:
+    if not text.isdecimal() or len(text) > MAX_DIGITS or int(text) < builtin.min_size:
         raise DataError(
             f"{builtin.name}:{text}: expected a whole number of at least {builtin.min_size} "
             f"after the colon, got {text!r}"

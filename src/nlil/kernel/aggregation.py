@@ -51,6 +51,10 @@ each with a body that names an entity or does not; every other body; p(X, c) :- 
 AGGREGATIONS = ("noisy-or", "max")
 
 
+MAX_TOP = 1000
+"""Limit of the number of strongest rules that count: each takes memory for every candidate."""
+
+
 @dataclass(frozen=True)
 class Aggregation:
     """How the rules that fire become one score.
@@ -97,8 +101,8 @@ class Aggregation:
             raise ConfigError(f"unit: expected a number of 0 or more, got {self.unit!r}", "unit")
         if self.kind not in AGGREGATIONS:
             raise ConfigError(f"aggregation must be {' or '.join(AGGREGATIONS)}, got {self.kind!r}", "aggregation")
-        if self.top < 0:
-            raise ConfigError(f"aggregation_top must be 0 (all) or more, got {self.top}", "aggregation_top")
+        if not (isinstance(self.top, int) and 0 <= self.top <= MAX_TOP):
+            raise ConfigError(f"aggregation_top must be 0 (all) to {MAX_TOP:,}, got {self.top!r}", "aggregation_top")
 
     @property
     def strongest_only(self) -> bool:

@@ -4,6 +4,7 @@
     RUN/checkpoint/*.safetensors        one file per key: arrays, and JSON values in its metadata
     RUN/checkpoint/.lock                held by the working process; contains its process id and host
 
+A group of targets that is trained has a file, and so has a stage of counting that takes long (`CountedStages`).
 A file is written under another name and renamed: after a kill at any moment a key has its old or its new content.
 """
 
@@ -12,7 +13,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from ..config import LearnerConfig
     from ..logic.predicate import Predicate
+    from ..progress import Stop
 
 FOLDER = "checkpoint"
 FINGERPRINT = "fingerprint.json"
@@ -35,6 +38,8 @@ LOCK = ".lock"
 METADATA = "nlil"
 BUDGETS = ("time_limit", "device", "threads", "memory")
 """Settings that change the time and memory of learning, never its result."""
+LEAST_SECONDS = 10.0
+"""A stage of counting that takes less is not stored: counting it again costs little more than reading it."""
 SHOWN_DIFFERENCES = 3
 SHOWN_CHARACTERS = 40
 
@@ -153,6 +158,36 @@ class Checkpoint:
         """Return a readable file name of limited length; the digest distinguishes keys."""
         readable = "".join(c if c.isascii() and c.isalnum() else "-" for c in key)[:SHOWN_CHARACTERS]
         return self.folder / f"{readable.strip('-')}.{hashlib.sha256(key.encode()).hexdigest()[:16]}.safetensors"
+
+
+@dataclass(frozen=True)
+class CountedStages:
+    """Keeps long stages of counting in a checkpoint: `search.options.Stages`.
+
+    Stages that are stopped are not kept, nor are those under a time limit, which decides how far they go.
+
+    Args:
+        store: The checkpoint.
+        about: What the result depends on and the fingerprint does not contain: the facts, the lengths, the memory.
+        stop: When to stop early.
+    """
+
+    store: Checkpoint
+    about: str
+    stop: Stop
+
+    def __call__(self, name: str, count: Callable[[], Mapping[str, np.ndarray]]) -> Mapping[str, np.ndarray]:
+        """Return the result of the stage `name`: what is stored, or what `count` returns."""
+        key = f"count {self.about} {name}"
+        if self.stop.is_timed:
+            return count()
+        if (saved := self.store.load(key)) is not None:
+            return saved[0]
+        begun = time.monotonic()
+        found = count()
+        if time.monotonic() - begun >= LEAST_SECONDS and not self.stop.is_late:
+            self.store.save(key, found, {})
+        return found
 
 
 def clear_folder(folder: Path) -> None:

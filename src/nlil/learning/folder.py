@@ -42,9 +42,46 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def read_json(path: Path) -> Any:
-    """Read the value of a JSON file."""
-    return json.loads(path.read_text(encoding="utf-8"))
+Shape = Any
+"""The expected form of a JSON value: a type or a tuple of types (None: null), [shape] for a list of such values,
+{key: shape} for an object, where `...` as key stands for every key that is not named. Named keys may be missing."""
+NUMBER, FIGURE, TEXT = (int, float), (int, float, None), (str, None)
+
+
+def read_json(path: Path, shape: Shape = object) -> Any:
+    """Read the value of a JSON file. Raises ValueError if it does not have the `shape`."""
+    value = json.loads(path.read_text(encoding="utf-8"))
+    check_shape(value, shape, path.name)
+    return value
+
+
+def check_shape(value: Any, shape: Shape, where: str) -> None:
+    """Raise ValueError unless a JSON `value` has the `shape`; `where` is its name for the message.
+
+    >>> check_shape({"p": [1, 2.5]}, {...: [FIGURE]}, "figures")
+    >>> check_shape({"p": [1, "x"]}, {...: [FIGURE]}, "figures")
+    Traceback (most recent call last):
+    ValueError: figures.p[1]: expected int, float or null, got 'x'
+    """
+    if isinstance(shape, list):
+        if not isinstance(value, list):
+            raise ValueError(f"{where}: expected a list, got {value!r}")
+        for number, item in enumerate(value):
+            check_shape(item, shape[0], f"{where}[{number}]")
+        return
+    if isinstance(shape, dict):
+        if not isinstance(value, dict):
+            raise ValueError(f"{where}: expected an object, got {value!r}")
+        for key, item in value.items():
+            check_shape(item, shape.get(key, shape.get(..., object)), f"{where}.{key}")
+        return
+    kinds = shape if isinstance(shape, tuple) else (shape,)
+    is_small = not isinstance(value, int) or abs(value) < 2**63  # Python reads numbers of any length
+    if object in kinds or (type(value) in kinds and is_small) or (value is None and None in kinds):
+        return
+    names = ["null" if kind is None else kind.__name__ for kind in kinds]
+    expected = " or ".join([*([", ".join(names[:-1])] if names[:-1] else []), names[-1]])
+    raise ValueError(f"{where}: expected {expected}, got {value!r}")
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -52,10 +89,12 @@ def write_json(path: Path, value: Any) -> None:
     path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
-def read_json_lines(path: Path) -> tuple[dict[str, Any], ...]:
-    """Read one JSON object per line."""
+def read_json_lines(path: Path, shape: Shape = object) -> tuple[dict[str, Any], ...]:
+    """Read one JSON object per line. Raises ValueError if one does not have the `shape`."""
     # Not splitlines: a name from the data may contain one of the rarer line separators of Unicode.
-    return tuple(json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line)
+    records = tuple(json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line)
+    check_shape(list(records), [shape], path.name)
+    return records
 
 
 def write_json_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:

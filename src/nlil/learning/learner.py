@@ -30,7 +30,7 @@ from ..search.count import Counted, count_rules
 from ..search.exclusions import find_exclusions
 from ..search.options import CountOptions
 from ..theory.theory import Theory
-from .checkpoint import Checkpoint
+from .checkpoint import Checkpoint, CountedStages
 from .conjunctions import helpful_conjunctions
 from .estimates import calibrate, estimate
 from .joint import check_relations, class_rules, is_joint
@@ -60,6 +60,8 @@ RECOUNTED_RULES = 1_000
 TRIAL_TIME, FOLD_TIME = 1 / 3, 1 / 2
 """Shares of the time left under a time limit: for trying longer chains on held-out facts, before the search; and for
 counting the rules of further folds, after it."""
+HELD_OUT = "without part {}"
+"""The name of the facts without a held-out part."""
 NO_TRIAL = "chains of more than max_length steps were left out: there was no time to try them on held-out facts"
 NO_FOLD = "fewer training facts than usual were held out for validation: no time was left"
 
@@ -99,7 +101,7 @@ class Learner:
                 training facts are held out instead (`hold_out`).
             progress: receives reports of progress.
             stop: ends the search early (default: after the configured time limit); the result is then partial.
-            checkpoint: stores unfinished training; counting is fast and is simply repeated.
+            checkpoint: stores unfinished training, and the stages of counting that take long.
         """
         stop = stop or Stop(self.config.time_limit)
         config = self.config
@@ -139,7 +141,7 @@ class Trial(NamedTuple):
 class Fit:
     """One call of `Learner.fit`: the values that its stages share.
 
-    `targets` are predicates; `checkpoint` stores unfinished training (None: nothing is stored).
+    `targets` are predicates; `checkpoint` stores unfinished work (None: nothing is stored).
     """
 
     config: LearnerConfig
@@ -320,7 +322,7 @@ class Fit:
         if not self.held_out or not self.options.tried_length:
             return None
         part, stop, least = self.held_out[0], self.stop.part(TRIAL_TIME), self.config.max_length
-        counted = self._count(part.kb, replace(self.options, stop=stop))
+        counted = self._count(part.kb, replace(self.options, stop=stop), HELD_OUT.format(0))
         if stop():
             return Trial(replace(self.options, tried_length=0), None, (NO_TRIAL,))
         fold = Fold(part.kb, self._rule_set([counted.rules], part.kb, part.facts), part.facts, part.facts + self.given)
@@ -329,8 +331,11 @@ class Fit:
         tried = length if length > least else 0
         return Trial(replace(self.options, tried_length=tried), up_to(counted.rules, length), notes)
 
-    def _count(self, kb: KnowledgeBase, options: CountOptions) -> Counted:
-        """Run the counting search on the facts of `kb`; keep the best rules of each target."""
+    def _count(self, kb: KnowledgeBase, options: CountOptions, name: str = "all facts") -> Counted:
+        """Run the counting search on the facts of `kb`, called `name`; keep the best rules of each target."""
+        if self.checkpoint is not None:
+            about = f"{name} {options.max_length} {options.tried_length} {options.memory}"
+            options = replace(options, stages=CountedStages(self.checkpoint, about, self.stop))
         if len(self.negatives):
             # Confidence against given negatives differs: accept every supported body, then recount.
             options = replace(options, min_confidence=0.0)
@@ -388,7 +393,7 @@ class Fit:
                     break
                 stop = self.stop.part(FOLD_TIME)
                 options = replace(self.options if trial is None else trial.options, stop=stop)
-                counted = self._count(part.kb, options).rules
+                counted = self._count(part.kb, options, HELD_OUT.format(number)).rules
                 if stop():
                     notes += (NO_FOLD,)
                     break

@@ -25,8 +25,7 @@ from ..progress import Progress, silent
 from ..search.cost import check_memory
 from .changing import read_whole
 from .feedback import Feedback, load_feedback, rejected_note, rows_not_rejected, without_rejected
-from .folder import read_json
-from .run import CALIBRATION, METRICS, Learned, RunInfo, add_json, load_with_info
+from .run import CALIBRATION, Learned, RunInfo, add_json, load_metrics, load_with_info
 
 if TYPE_CHECKING:
     from ..evaluation.candidates import Candidates
@@ -223,7 +222,7 @@ class OpenedRun(Applied):
 
     def metrics(self) -> dict[str, Any]:
         """Return what `evaluate` measured on the run's own data, by split."""
-        return read_json(self.path / METRICS) if (self.path / METRICS).is_file() else {}
+        return load_metrics(self.path)
 
     def main_figures(self) -> dict[str, float]:
         """Return a few figures of the test split, if `evaluate` measured the run and this is its own data."""

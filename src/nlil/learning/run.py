@@ -38,7 +38,10 @@ from ..logic.predicate import Predicate
 from . import checkpoint
 from .changing import CHECKSUMS, OWN, changing, read_whole, settle
 from .folder import (
+    FIGURE,
     MALFORMED,
+    NUMBER,
+    TEXT,
     read_arrays,
     read_json,
     read_json_lines,
@@ -69,6 +72,20 @@ METRICS, CALIBRATION, FEEDBACK = "metrics.json", "calibration.json", "feedback.j
 FIDELITY, JOURNAL = "fidelity.json", "journal.json"
 UNCHECKED = (JOURNAL, CURVES)
 """Files without a checksum: they differ from machine to machine."""
+RUN_SHAPE = {
+    **dict.fromkeys(("format", "seed", "num_rules"), int),
+    **dict.fromkeys(("source", "checksum"), TEXT),
+    "targets": [[(str, int)]],
+    "partial": bool,
+    "missing": {...: str},
+    "versions": {...: str},
+}
+JOURNAL_SHAPE = {"learn": {"seconds": NUMBER, "notes": [str]}, "evaluate": {...: {"host": str, ...: NUMBER}}}
+METRICS_SHAPE = {
+    ...: {"per_predicate": {...: {...: NUMBER}}, "overall": {...: NUMBER}, "notes": [str], ...: NUMBER},
+}
+PREDICATES_SHAPE = [{"name": str, "arity": int, "label": TEXT}]
+"""The forms of the JSON files of a run (see `folder.check_shape`): they are not trusted."""
 TIMES = ("seconds", "peak_memory_mb")
 """Figures of `evaluate` that differ from run to run; they are written to the journal."""
 LATER = (THEORY, ATTENTIONS, CURVES, METRICS, CALIBRATION, FEEDBACK, FIDELITY)
@@ -249,18 +266,18 @@ def load_with_info(path: str | Path) -> tuple[RunInfo, Learned]:
 def _load(path: Path) -> tuple[RunInfo, Learned]:
     verify(path)
     try:
-        values, journal = read_json(path / "run.json"), _read_journal(path).get("learn", {})
+        values, journal = read_json(path / "run.json", RUN_SHAPE), _read_journal(path).get("learn", {})
         info = RunInfo(values["source"], values["checksum"], int(values["seed"]), dict(values["versions"]))
         rules = _load_rules(path)
         return info, Learned(
             rules=rules,
             config=LearnerConfig().with_values(read_json(path / "config.json"), "config.json"),
-            targets=tuple(Predicate(name, arity) for name, arity in values["targets"]),
+            targets=tuple(Predicate(str(name), arity) for name, arity in values["targets"]),
             partial=bool(values["partial"]),
             missing=dict(values["missing"]),
             seconds=float(journal.get("seconds", 0.0)),
             notes=tuple(journal.get("notes", ())),
-            history=read_json_lines(path / HISTORY),
+            history=read_json_lines(path / HISTORY, {"target": str, ...: FIGURE}),
             attentions=read_arrays(path / ATTENTIONS)[0] if (path / ATTENTIONS).is_file() else {},
             fidelity=_load_fidelity(path / FIDELITY),
             target_scores=dict(values["target_scores"] or {}),
@@ -307,7 +324,7 @@ def save_metrics(path: str | Path, split: str, metrics: Mapping[str, Any]) -> No
     """Store the `metrics` measured on a `split` in the folder; time and memory go into the journal."""
     path = Path(path)
     with changing(path) as new:
-        known = read_json(path / METRICS) if (path / METRICS).is_file() else {}
+        known = load_metrics(path)
         write_json(new / METRICS, {**known, split: {key: metrics[key] for key in metrics if key not in TIMES}})
         seal(new, path)
         journal = _read_journal(path)
@@ -315,8 +332,16 @@ def save_metrics(path: str | Path, split: str, metrics: Mapping[str, Any]) -> No
         write_json(new / JOURNAL, {**journal, "evaluate": {**journal.get("evaluate", {}), split: measured}})
 
 
+def load_metrics(path: Path) -> dict[str, Any]:
+    """Return what `evaluate` measured on the run in the folder `path`, by split; nothing if it was not called."""
+    try:
+        return dict(read_json(path / METRICS, METRICS_SHAPE)) if (path / METRICS).is_file() else {}
+    except MALFORMED as error:
+        raise RunError(f"{METRICS} does not contain figures ({error}); evaluate again", path) from error
+
+
 def _read_journal(path: Path) -> dict[str, Any]:
-    return dict(read_json(path / JOURNAL)) if (path / JOURNAL).is_file() else {}
+    return dict(read_json(path / JOURNAL, JOURNAL_SHAPE)) if (path / JOURNAL).is_file() else {}
 
 
 def add_json(path: Path, name: str, value: Any) -> None:
@@ -417,7 +442,7 @@ def _load_rules(path: Path) -> RuleSet:
     from ..kernel.rule_file import load_rules
 
     entities, labels = _load_entities(path / "entities.parquet")
-    predicates = read_json(path / "predicates.json")
+    predicates = read_json(path / "predicates.json", PREDICATES_SHAPE)
     rules = load_rules(path / "rules.parquet", entities)
     if [[p.name, p.arity] for p in rules.predicates] != [[p["name"], p["arity"]] for p in predicates]:
         raise ConfigError("predicates.json and rules.parquet disagree")

@@ -30,7 +30,7 @@ INFIX = {
 }  # fmt: skip
 """Operator -> its priority, and the largest priority of its left and its right side."""
 PREFIX = {":-": 1199, "\\+": 900, "-": 200, "+": 200, "#": 200, "dynamic": 1150, "discontiguous": 1150}
-MAX_DEPTH = 1_000
+MAX_DEPTH = 200
 """Limit of nested terms; the parser is recursive."""
 
 
@@ -96,26 +96,29 @@ def is_number(text: str) -> bool:
     return _NUMBER.fullmatch(text) is not None
 
 
+def is_count(text: str) -> bool:
+    """Return whether `text` is a whole number of at most nine digits, as arities and bounds are."""
+    return text.isdecimal() and len(text) < 10
+
+
 def is_ground(term: Term) -> bool:
     """Return whether `term` has no variables."""
-    match term:
-        case Variable():
-            return False
-        case Compound(_, args):
-            return all(map(is_ground, args))
-        case _:
-            return True
+    return not variables(term)
 
 
 def variables(term: Term) -> dict[str, None]:
     """Return the names of the variables of `term`, in the order of their first occurrences."""
-    match term:
-        case Variable(name):
-            return {name: None}
-        case Compound(_, args):
-            return {name: None for a in args for name in variables(a)}
-        case _:
-            return {}
+    found: dict[str, None] = {}
+    waiting = [term]
+    while waiting:  # not recursive: a list of n items is nested n deep
+        match waiting.pop():
+            case Variable(name):
+                found[name] = None
+            case Compound(_, args):
+                waiting += reversed(args)
+            case _:
+                continue
+    return found
 
 
 def conjuncts(term: Term) -> list[Term]:

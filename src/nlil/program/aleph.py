@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ..errors import DataError
-from ..logic.terms import Compound, Name, Source, Term
+from ..logic.terms import Compound, Name, Source, Term, is_count
 from .bias import Bias
 from .clause import Symbol
 from .source import GroundAtom, atom_of, read_source
@@ -48,6 +48,8 @@ def aleph_bias(sources: Sequence[Source], path: Path) -> tuple[Bias, Symbol]:
                 modes.setdefault(symbol, set()).add(tuple(_mode(source, arg) for arg in atom.args))
                 heads += [symbol] if kind == "modeh" else []
             case Compound("determination", (_, Compound("/", (Name(name), Name(arity))))):
+                if not is_count(arity):
+                    raise source.error("determination(p/2, q/1)")
                 determined.add(Symbol(name, int(arity)))
             case _:
                 continue  # other directives are for Prolog or for the search of Aleph

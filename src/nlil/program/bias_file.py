@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import DataError
-from ..logic.terms import Compound, Name, Source, Term, Variable, conjuncts, is_number
+from ..logic.terms import Compound, Name, Source, Term, Variable, conjuncts, is_count
 from .bias import Bias
 from .clause import Symbol
 from .source import read_source
@@ -111,9 +111,9 @@ def _read(source: Source, lines: _Declarations) -> None:
             return  # names for the rules of this file, and what Prolog is told
         case Name(word) if word in SWITCHES:
             lines.allowed.add(SWITCHES[word])
-        case Compound("head_pred" | "body_pred" as kind, (Name(name), Name(arity))) if is_number(arity):
+        case Compound("head_pred" | "body_pred" as kind, (Name(name), Name(arity))) if is_count(arity):
             (lines.heads if kind == "head_pred" else lines.body).append(Symbol(name, int(arity)))
-        case Compound(word, (Name(value),)) if word in NUMBERS and is_number(value):
+        case Compound(word, (Name(value),)) if word in NUMBERS and is_count(value):
             lines.bounds[word] = int(value)
         case Compound("type", (Name(name), kinds)):
             words = _words(source, kinds)

@@ -158,7 +158,7 @@ def _parsed(path: Path, expected: str | None, method: str, *place: str) -> Itera
     with readable(path) as stream:
         try:
             yield from getattr(ijson, method)(ShallowJson(stream, path), *place, use_float=True)
-        except ijson.JSONError as error:
+        except (ijson.JSONError, ValueError) as error:  # the latter: bytes that are not text, too long numbers
             if expected is None:
                 return
             reason = " ".join(str(error).split())
@@ -450,6 +450,9 @@ def parallel_hico_images(path: Path, reading: ReaderState) -> Images:
         list(_elements(path, f"{key}.item", expected))
         for key in ("objects", "verbs", "correspondence", "filenames", "size")
     )
+    for key, names in (("objects", objects), ("verbs", verbs)):
+        for name in names:
+            check(isinstance(name, str), f"{key} of {path.name}", "names", name)
     interactions = [_named(triple, objects, verbs) for triple in triples]
     number = 0
     for number, annotation in enumerate(_elements(path, "annotation.item", expected), start=1):
@@ -541,7 +544,7 @@ def _listed(path: Path) -> dict[int, Interaction]:
     found: dict[int, Interaction] = {}
     for number, line in lines(file):
         words = line.split()
-        if len(words) != 3 or not words[0].isdecimal():
+        if len(words) != 3 or not words[0].isdecimal() or len(words[0]) > 9:
             raise DataError(f"expected number, object and verb, got {line!r:.80}", file, number)
         found[int(words[0])] = Interaction(words[1], words[2])
     return found

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -21,12 +21,14 @@ from ..kernel.ruleset import FIRST, SECOND, RuleSet, count_dtype
 from ..progress import Progress
 from .anchored import HeadCounter, Heads, body_sizes, prior_rows
 from .cost import most_rules
-from .options import CountingTask
+from .options import Arrays, CountingTask
 from .top_rules import BODY, BODY_SIZE, HEAD, PCA_BODY, ROW, SUPPORT, Thresholds, TopRules
 
 if TYPE_CHECKING:
     from .tensors import TensorCounter
 
+Counts = tuple[int, int, np.ndarray]
+"""A step code, the least grade of a rule that was kept, and the rows of these rules (see `top_rules.ROW`)."""
 CHUNKS = 32
 """One compiled call returns at most the memory budget, divided by this and by the number of threads."""
 EDGES_PER_RULE = 4
@@ -72,7 +74,7 @@ def priors(kb: KnowledgeBase, targets: Sequence[int], min_support: int) -> RuleS
 # counting on many threads -------------------------------------------------------------------------------
 
 
-def _counted(task: CountingTask, codes: list[int], best: TopRules) -> Iterator[tuple[int, int, np.ndarray]]:
+def _counted(task: CountingTask, codes: list[int], best: TopRules) -> Iterator[Counts]:
     """Yield (code, least grade, rows) of batches of heads, each about as large as memory allows.
 
     The rules of one batch raise the thresholds of `best` for the next.
@@ -85,7 +87,7 @@ def _counted(task: CountingTask, codes: list[int], best: TopRules) -> Iterator[t
     most, dtype = best.most, _numbers(graph)
     batch = (work / max(EDGES_PER_RULE * most, AT_ONCE * PART_EDGES * pool.threads)).astype(np.int64)
 
-    def count(counter: HeadCounter, part: tuple[Heads, Thresholds]) -> tuple[int, int, np.ndarray]:
+    def count(counter: HeadCounter, part: tuple[Heads, Thresholds]) -> Counts:
         heads, own = part[0], TopRules(part[1], most, dtype)
         for rows in counter.rows(heads, own, budget, options.flag):
             own.add(heads.code, rows)
@@ -96,8 +98,22 @@ def _counted(task: CountingTask, codes: list[int], best: TopRules) -> Iterator[t
     for number in np.unique(batch):
         tasks = [(heads, best.thresholds) for (heads, _), own in zip(parts, batch) if own == number]
         report = partial(_report, task.progress, before, len(parts))
-        yield from pool.map(count, tasks, "constants", report, options.stop)
+        name = f"constants {number} with {pool.threads} threads"
+        counted = partial(pool.map, count, tasks, "constants", report, options.stop)
+        yield from _from_arrays(options.stages(name, partial(_as_arrays, counted)))
         before += len(tasks)
+
+
+def _as_arrays(count: Callable[[], Sequence[Counts]]) -> Arrays:
+    """Return what `count` counts of some heads as arrays by name."""
+    found = count()
+    rows = {f"rows {place:06}": rows for place, (_, _, rows) in enumerate(found)}
+    return {"heads": np.array([pair for *pair, _ in found], np.int64).reshape(-1, 2), **rows}
+
+
+def _from_arrays(arrays: Arrays) -> Iterator[Counts]:
+    for place, (code, grade) in enumerate(arrays["heads"].tolist()):
+        yield code, grade, arrays[f"rows {place:06}"]
 
 
 def _report(progress: Progress, before: int, total: int, stage: str, done: int, of: int, note: str = "") -> None:

@@ -7,6 +7,7 @@ its anchored rules, half-anchored rules and priors, then rules for unary targets
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -114,9 +115,14 @@ def _binary(task: CountingTask, body: KnowledgeBase | None) -> tuple[list[RuleSe
             break
         # Lengths that are only tried must leave time for the steps after counting.
         stop = options.stop_after(1 / 3) if length > options.max_length else options.stop
-        found.append(longer_chains(replace(task, options=replace(options, stop=stop)), length))
+        timed = replace(task, options=replace(options, stop=stop))
+        found.append(options.rows(f"chains of {length}", partial(longer_chains, timed, length)))
     if options.typed and len(task.graph.unary_predicate):
-        found += [typed_chains(task, rows) for rows in short if rows[0].shape[1] < options.max_length]
+        found += [
+            options.rows(f"typed chains of {rows[0].shape[1]}", partial(typed_chains, task, rows))
+            for rows in short
+            if rows[0].shape[1] < options.max_length
+        ]
     return [*map(task.chain_rules, found), constants], notes
 
 
@@ -132,7 +138,8 @@ def _short(task: CountingTask, tensors: TensorCounter | None) -> list[ChainRows]
     """Return the chains of length 1 and 2."""
     if tensors is not None:
         return tensors.chains()[: task.options.max_length]
-    return [one_step_chains(task), *([two_step_chains(task)] if task.options.max_length >= 2 else [])]
+    two = [task.options.rows("chains of 2", lambda: two_step_chains(task))] if task.options.max_length >= 2 else []
+    return [one_step_chains(task), *two]
 
 
 def _constants(

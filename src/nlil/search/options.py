@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,13 +22,24 @@ ChainRows = tuple[Ids, Longs]
 support, body size, PCA body."""
 
 
+Arrays = Mapping[str, np.ndarray]
+Stages = Callable[[str, Callable[[], Arrays]], Arrays]
+"""Returns the result of a stage of counting, given its name and a function that does the work. It may keep results of
+unfinished work, so that they are not counted again."""
+
+
+def counted_now(name: str, count: Callable[[], Arrays]) -> Arrays:
+    """Return the result of the stage `name`, which `count` does; it is not kept."""
+    return count()
+
+
 @dataclass(frozen=True)
 class CountOptions:
     """The settings of the search, explained in `LearnerConfig`.
 
     These are `max_length`, `tried_length`, `min_support`, `min_confidence`, `constants`, `typed`, `samples`,
     `candidates`, `max_paths`, `seed`, `threads`, `device` and `memory`. `stop` ends the search early (None: never);
-    `chain_length`, the length of the longest chains, is set by the search.
+    `chain_length`, the length of the longest chains, is set by the search; `stages` may keep results of long stages.
     """
 
     max_length: int = 3
@@ -46,6 +57,12 @@ class CountOptions:
     memory: int = 2**30
     stop: Stop | None = None
     chain_length: int = 2
+    stages: Stages = counted_now
+
+    def rows(self, name: str, count: Callable[[], ChainRows]) -> ChainRows:
+        """Return the rows of the stage `name`, which `count` does unless they are stored."""
+        found = self.stages(name, lambda: dict(zip(("steps", "counts"), count())))
+        return found["steps"], found["counts"]
 
     def enough(self, support: Any, body_size: Any) -> Any:
         """Return which rules have enough `support` and confidence, with this `body_size`: arrays or tensors."""

@@ -123,7 +123,9 @@ def application(data: PageData, guard: Guard, reopen: Callable[[], PageData] | N
 
     @app.middleware("http")
     async def guarded(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-        if guard.knows_host(request.headers.get("host", "")):
+        if not is_text(request.scope["query_string"]):
+            response = show.error(request, 400, "the address is not text in UTF-8; follow a link, or type it again")
+        elif guard.knows_host(request.headers.get("host", "")):
             response = await call_next(request)
         else:
             response = show.error(
@@ -238,7 +240,7 @@ class Responses:
 
     def error(self, request: Request, status: int, sentence: str) -> Response:
         """Return an error `sentence` with an HTTP `status`, in the requested format."""
-        if request.url.path.endswith(".json"):
+        if request.scope["path"].endswith(".json"):
             return as_document({"error": sentence}, status)
         text = self.templates.get_template("error.html").render(
             title="Not found" if status == 404 else "This does not work",
@@ -272,6 +274,15 @@ class Responses:
         data = self.current()
         with data.lock:
             judge(data, row, form)
+
+
+def is_text(content: bytes) -> bool:
+    """Return whether `content` is UTF-8."""
+    try:
+        content.decode()
+        return True
+    except UnicodeDecodeError:
+        return False
 
 
 def path_number(text: str) -> int:

@@ -9,13 +9,23 @@ import subprocess
 import sys
 from typing import Annotated, get_args
 
+import numpy as np
 import pytest
 from typer.models import OptionInfo
 
 import nlil
 from commandline import Nlil
 from nlil.cli.main import COMMANDS, own_command
-from nlil.cli.session import Bounds, Session, command, complain, guarded, sentence
+from nlil.cli.session import (
+    Bounds,
+    Session,
+    command,
+    complain,
+    guarded,
+    memory_in_use,
+    requested_bytes,
+    sentence,
+)
 from nlil.errors import NlilError, UnknownName
 
 
@@ -46,7 +56,6 @@ def ending(error: BaseException) -> int:
             2,
             "nlil: no space left on the device; free some space or write elsewhere\n",
         ),
-        (MemoryError(), 2, "nlil: not enough memory; give a smaller budget with --memory, for example --memory 1GiB\n"),
         (KeyboardInterrupt(), 130, "nlil: interrupted\n"),
     ],
 )
@@ -201,3 +210,34 @@ def test_every_option_names_its_flag(name: str) -> None:
     assert options
     # Inside Annotated, typer keeps the first flag where a default would be.
     assert [option.help for option in options if not str(option.default).startswith("-")] == []
+
+
+@pytest.mark.parametrize(
+    ("error", "used", "said"),
+    [
+        (MemoryError(), 2_900e6, "2,900 MB were in use; --memory 1907MiB fits into what was in use"),
+        (
+            MemoryError("malloc of size 7000000 failed"),
+            1_220e6,
+            "1,220 MB were in use and 7 MB more were needed; --memory 572MiB fits into what was in use",
+        ),
+        (MemoryError(), 100e6, "100 MB were in use; free memory: even the least budget takes up to 581 MB"),
+        (RuntimeError("can't start new thread"), 0, "free memory: even the least budget takes up to 581 MB"),
+    ],
+)
+def test_a_failed_allocation_names_a_budget_that_would_do(
+    error: Exception, used: float, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("nlil.cli.session.memory_in_use", lambda: int(used))
+    assert ending(error) == 2
+    colon = ":" if used else ";"
+    assert capsys.readouterr().err == f"nlil: not enough memory{colon} {said}\n"
+
+
+def test_the_size_of_an_array_that_does_not_fit() -> None:
+    with pytest.raises(MemoryError) as caught:
+        np.zeros(10**15)
+    assert requested_bytes(caught.value) == 8 * 10**15
+    assert memory_in_use() > 10**7
+    with pytest.raises(RuntimeError):
+        ending(RuntimeError("another"))

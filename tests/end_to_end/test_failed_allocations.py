@@ -1,0 +1,87 @@
+"""An allocation that fails ends with one sentence and exit code 2, wherever it is, and leaves no half-written run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from commandline import Nlil
+from nlil.learning.run import load_run
+
+LARGE = 50_000
+"""Bytes of an array that counts as large on the small data of these tests."""
+FUNCTIONS = ("zeros", "empty", "full", "concatenate", "repeat", "arange", "argsort", "flatnonzero", "where", "stack")
+COUNT = ("--set", "search=count", "--memory", "256MiB", "--threads", "2")
+
+
+class Allocations:
+    """Counts large arrays, and refuses number `failing` (0: none)."""
+
+    def __init__(self, failing: int) -> None:
+        self.failing, self.count = failing, 0
+
+    def watching(self, make: Callable[..., Any]) -> Callable[..., Any]:
+        def made(*arguments: Any, **options: Any) -> Any:
+            found = make(*arguments, **options)
+            if isinstance(found, np.ndarray) and found.nbytes >= LARGE:
+                self.count += 1
+                if self.count == self.failing:
+                    raise MemoryError
+            return found
+
+        return made
+
+
+@contextmanager
+def allocations(failing: int = 0) -> Iterator[Allocations]:
+    found = Allocations(failing)
+    with pytest.MonkeyPatch.context() as context:
+        for name in FUNCTIONS:
+            context.setattr(np, name, found.watching(getattr(np, name)))
+        yield found
+
+
+def check_every(nlil_command: Nlil, points: int, *command: object, before: Callable[[], object] = lambda: None) -> None:
+    """Let the allocations of a command fail, one at a time, at this many points."""
+    before()
+    assert nlil_command(*command).code == 0  # compiles what is missing, with the functions of numpy as they are
+    before()
+    with allocations() as whole:
+        assert nlil_command(*command).code == 0
+    assert whole.count >= points
+    for failing in np.linspace(1, whole.count, points).astype(int).tolist():
+        before()
+        with allocations(failing) as found:
+            ended = nlil_command(*command)
+        assert found.count >= failing
+        assert ended.code == 2, (failing, ended.err)
+        assert ended.err.splitlines()[-1].startswith("nlil: not enough memory"), ended.err
+        assert "Traceback" not in ended.err
+        assert ended.out == ""
+
+
+def test_evaluate(nlil_command: Nlil, kin_run: Path) -> None:
+    check_every(nlil_command, 3, "evaluate", kin_run, "--quiet")
+    assert load_run(kin_run)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [("predict", "uncle(jack1, ?)"), ("explain", "uncle(jack1, emil1)"), ("check",)])
+def test_questions(command: tuple[str, ...], nlil_command: Nlil, kin_run: Path) -> None:
+    name, *rest = command
+    check_every(nlil_command, 2, name, kin_run, *rest, "--quiet")
+
+
+@pytest.mark.slow
+def test_learn(nlil_command: Nlil, tmp_path: Path) -> None:
+    import shutil
+
+    run = tmp_path / "run"
+    command = ("learn", "kin:60", "--out", run, "--quiet", *COUNT)
+    check_every(nlil_command, 12, *command, before=lambda: shutil.rmtree(run, ignore_errors=True))
+    assert not run.exists()
