@@ -11,6 +11,7 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.main
@@ -64,18 +65,23 @@ def settings() -> set[str]:
 
 
 @cache
+def program() -> Any:
+    """Return the command line."""
+    return typer.main.get_command(application(installed_commands()))
+
+
+@cache
 def commands() -> dict[str, set[str]]:
     """Return the options of every command."""
-    group = typer.main.get_command(application(installed_commands()))
     return {
         name: {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
-        for name, command in group.commands.items()  # type: ignore[attr-defined]
+        for name, command in program().commands.items()
     }
 
 
 def unknown_names(text: str) -> Iterator[str]:
     """Yield what a page names in code and what does not exist."""
-    every_option = set().union(*commands().values(), {"--help", "--version"})
+    every_option = set().union(*commands().values(), {"--help", *(o for p in program().params for o in p.opts)})
     for span in code(text):
         for name in FILE.findall(span):
             if name.lstrip("./") not in tracked_files() and Path(name).name not in MADE_FILES:

@@ -201,3 +201,19 @@ def test_every_option_names_its_flag(name: str) -> None:
     assert options
     # Inside Annotated, typer keeps the first flag where a default would be.
     assert [option.help for option in options if not str(option.default).startswith("-")] == []
+
+
+def test_the_help_fits_a_screen(nlil_command: Nlil) -> None:
+    lines = nlil_command("--help").out.splitlines()
+    assert len(lines) <= 50
+    for name in COMMANDS:
+        assert sum(line.startswith(f"│ {name} ") for line in lines) == 1
+    assert any(line.strip().startswith("nlil demo ") for line in lines)
+
+
+@pytest.mark.parametrize(("typed", "found"), [("nlil le", "learn"), ("nlil rules --min-s", "--min-support")])
+def test_the_shell_completes(typed: str, found: str) -> None:
+    words = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1), "_NLIL_COMPLETE": "complete_bash"}
+    code = "from nlil.cli.main import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, **words}, capture_output=True, text=True)
+    assert done.stdout.split() == [found]
