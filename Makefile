@@ -1,11 +1,13 @@
-# make demo | quick | test | test-all | fuzz | bench | clean.  The environment is .venv; it is made once and again only when
-# pyproject.toml or constraints.txt change.
+# make demo | quick | test | test-all | test-lowest | docs | fuzz | bench | clean.  The environment is .venv; it is made
+# once, and again only when pyproject.toml or constraints.txt change.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help demo quick test test-all lint types unit fuzz bench constraints lock locked clean
+LOWEST := .venv-lowest
+
+.PHONY: help demo quick test test-all test-lowest lint types unit docs fuzz bench constraints lock locked clean
 .DEFAULT_GOAL := help
 
 help:
@@ -15,6 +17,8 @@ help:
 	@echo "make test-all     make test, and the slow tests"
 	@echo "make fuzz         INPUTS mutated inputs to every reader, parser, run folder and page; continues where it was stopped"
 	@echo "make locked       install the exact packages of requirements.lock, checked by hash, into .venv-locked; not editable"
+	@echo "make test-lowest  the tests with the lowest versions that pyproject.toml allows (torch stays as it is)"
+	@echo "make docs         the documentation site, in build/site; a broken link or a missing docstring is an error"
 	@echo "make bench        the paper's tables with our figures beside them; writes benchmarks/results"
 	@echo "make clean        remove the environment and every cache"
 
@@ -29,6 +33,13 @@ test: lint types unit
 
 test-all: lint types
 	$(BIN)/pytest -n 2 -rs -m "slow or not slow"
+
+test-lowest: $(LOWEST)/.ready
+	$(LOWEST)/bin/pytest -n 2 -rs
+
+docs: $(READY)
+	$(BIN)/pytest tests/test_docs.py tests/test_docstrings.py
+	PATH=$(CURDIR)/$(BIN):$$PATH NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 lint: $(READY)
 	$(BIN)/ruff check src tests benchmarks
@@ -85,6 +96,12 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
+$(LOWEST)/.ready: pyproject.toml constraints.txt tests/lowest.py
+	@test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
+	@$(LOWEST)/bin/python tests/lowest.py > $(LOWEST)/constraints.txt
+	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -c $(LOWEST)/constraints.txt -e '.[dev]'
+	@touch $@
+
 clean:
-	rm -rf $(VENV) $(LOCKED) .mypy_cache .ruff_cache .pytest_cache .hypothesis .fuzz build src/*.egg-info
+	rm -rf $(VENV) $(LOCKED) $(LOWEST) .mypy_cache .ruff_cache .pytest_cache .hypothesis .fuzz build src/*.egg-info
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

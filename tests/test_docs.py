@@ -1,4 +1,7 @@
-"""The names in README.md and docs exist: files, links and their anchors, settings, commands and their options."""
+"""The names in README.md and docs exist: files, links and their anchors, settings, commands and their options.
+
+Every code block says what it is (tests/pages.py), so none is left unrun by accident.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,26 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.main
 
+import nlil
 from nlil.cli.main import application, installed_commands
 from nlil.config import LearnerConfig
 from nlil_bench.registry import BENCHES
+from pages import PAGES, ROOT, blocks
 
-ROOT = Path(__file__).parent.parent
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 FILE = re.compile(r"[\w./-]*\w\.(?:py|md|toml|ipynb|html|css)\b")
+LANGUAGES = ("sh", "python", "text", "toml")
 MADE_FILES = {"report.html", "why.html", "FILE.html", "FILE.toml"}
 """Files that a user writes or a command makes."""
 
 
 def code(text: str) -> list[str]:
     """Return the code spans and code blocks of a page."""
-    blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.S | re.M)
+    blocks = re.findall(r"^```[^\n]*\n(.*?)^```", text, re.S | re.M)
     rest = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
     return blocks + re.findall(r"`([^`\n]+(?:\n[^`\n]+)?)`", rest)
 
@@ -60,18 +65,23 @@ def settings() -> set[str]:
 
 
 @cache
+def program() -> Any:
+    """Return the command line."""
+    return typer.main.get_command(application(installed_commands()))
+
+
+@cache
 def commands() -> dict[str, set[str]]:
     """Return the options of every command."""
-    group = typer.main.get_command(application(installed_commands()))
     return {
         name: {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
-        for name, command in group.commands.items()  # type: ignore[attr-defined]
+        for name, command in program().commands.items()
     }
 
 
 def unknown_names(text: str) -> Iterator[str]:
     """Yield what a page names in code and what does not exist."""
-    every_option = set().union(*commands().values(), {"--help", "--version"})
+    every_option = set().union(*commands().values(), {"--help", *(o for p in program().params for o in p.opts)})
     for span in code(text):
         for name in FILE.findall(span):
             if name.lstrip("./") not in tracked_files() and Path(name).name not in MADE_FILES:
@@ -105,6 +115,25 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert not anchor or anchor in slugs(there), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_block_says_what_it_is(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    found = blocks(page)
+    assert len(found) * 2 == len(re.findall("^```", text, re.M)), (
+        "a fence that is not closed, or with an odd first line"
+    )
+    for block in found:
+        assert block.language in LANGUAGES, block
+        assert block.reason != "", "why is it not run?"
+        if block.language == "sh" and block.is_run:
+            assert all(line.startswith("nlil ") for line in block.commands), "say why it is not run"
+        if block.language == "text":
+            assert not block.text.startswith(("nlil ", "import ", "from ")), "name its language, so that it is run"
+    assert len(re.findall("^<!-- not run: ", text, re.M)) == sum(block.reason is not None for block in found)
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.S | re.M)
+    assert re.search(r"^(?![-*\d ]).*\n\n    \S", prose, re.M) is None, "indented code; put it between fences"
+
+
 @pytest.mark.parametrize(
     ("text", "unknown"),
     [
@@ -119,3 +148,8 @@ def test_links_lead_somewhere(page: Path) -> None:
 )
 def test_names_that_do_not_exist_are_found(text: str, unknown: list[str]) -> None:
     assert list(unknown_names(text)) == unknown
+
+
+def test_the_reference_has_every_public_name() -> None:
+    text = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^::: nlil\.(?:[\w.]+\.)?(\w+)$", text, re.M)) == nlil.__all__

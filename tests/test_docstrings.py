@@ -8,10 +8,12 @@ said once, in the docstring of that, in backticks. Names that `nlil` exports des
 from __future__ import annotations
 
 import ast
+import doctest
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -145,6 +147,19 @@ def test_docstrings_name_every_parameter(path: Path) -> None:
     found = list(documented(path))
     assert [one.name for one in found if not one.own.strip()] == []
     assert {one.name: one.missing for one in found if one.missing} == {}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in MODULES if ">>> " in path.read_text(encoding="utf-8")],
+    ids=lambda path: str(path.relative_to(PACKAGE)),
+)
+def test_examples_in_docstrings_hold(path: Path) -> None:
+    parts = [*path.relative_to(PACKAGE.parent).with_suffix("").parts]
+    module = import_module(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
+    outcome = doctest.testmod(module)
+    assert outcome.attempted > 0
+    assert outcome.failed == 0
 
 
 def test_a_parameter_that_is_not_named_is_found() -> None:

@@ -42,7 +42,9 @@ def served(run: Path) -> Iterator[str]:
     import uvicorn
 
     with listen("127.0.0.1", 0) as socket:
-        app = application(viewer_runs.page_data_of(run), Guard.of([]))
+        data = viewer_runs.page_data_of(run)
+        data.warm_up()
+        app = application(data, Guard.of([]))
         server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]}, daemon=True)
         thread.start()
@@ -51,7 +53,7 @@ def served(run: Path) -> Iterator[str]:
         thread.join(10)
 
 
-@pytest.fixture(params=[1280, 400], ids=["desktop", "phone"])
+@pytest.fixture(params=[1280, 390], ids=["desktop", "phone"])
 def width(request: pytest.FixtureRequest) -> int:
     return int(request.param)
 

@@ -247,7 +247,69 @@ def test_long_names_fit(page: Any, family_address: str, shot: Shot) -> None:
 
 
 def test_an_error_is_a_page(page: Any, family_address: str, shot: Shot) -> None:
-    page.goto(f"{family_address}/ask?q=aunt(nobody, ?)")
+    page.goto(f"{family_address}/ask?q=aunt(sophi, ?)")
     assert "unknown entity" in page.get_by_role("alert").inner_text()
+    assert page.get_by_label("You asked").input_value() == "aunt(sophi, ?)"
     shot("error")
+    page.get_by_role("link", name="aunt(sophie1, ?)").click()
+    page.wait_for_url("**sophie1*")
+    assert page.locator("table.answers tbody tr").count() > 0
     page.complaints.clear()  # the browser itself notes that the page is a 404
+
+
+def test_what_stands_out_is_on_the_first_page(page: Any, family_address: str, shot: Shot) -> None:
+    page.goto(family_address)
+    wanted = page.get_by_role("region", name="Most probable new facts").locator("li")
+    while not wanted.count():  # they are found in the background
+        page.wait_for_timeout(500)
+        page.reload()
+    assert float(wanted.first.locator("b").inner_text()) > float(wanted.last.locator("b").inner_text()) - 1e-9
+    shot("home-found")
+    wanted.first.get_by_text("why?").click()
+    page.wait_for_url("**/explain*")
+    assert "because" in page.locator("p.english").inner_text()
+
+
+def test_the_graph_grows(page: Any, family_address: str, shot: Shot) -> None:
+    page.goto(f"{family_address}/search?q=sophie1")
+    page.locator(".found a").first.click()
+    page.wait_for_url("**/entity/*")
+    nodes = page.locator(".picture a.node")
+    before = nodes.count()
+    other = page.locator(".picture a.node[aria-label$='show its neighbours']").first
+    name = other.get_attribute("aria-label").removesuffix(", show its neighbours")
+    other.click()
+    page.wait_for_url("**open=*")
+    assert nodes.count() > before
+    shot("grown")
+    page.locator(f".picture a.node[aria-label='{name}, its page']").click()
+    page.wait_for_url(lambda address: "open=" not in address)
+    assert name in page.locator("h1").inner_text()
+
+
+PATHS = (
+    *(
+        "/",
+        "/entity/1?open=2",
+        "/predicate/1",
+        "/predicate/1?sort=support",
+        "/rule/0",
+        "/feedback",
+        "/search?q=a",
+        "/ask",
+    ),
+    *("/ask?q=aunt(sophie1, ?)", "/explain?q=aunt(sophie1, kate2)", "/contrast?q=aunt(sophie1, kate2)&than=jack1"),
+    *("/why-not?q=aunt(jack1, kate2)", "/ask?q=aunt(nobody, ?)"),
+)
+
+
+def test_no_serious_finding_of_axe(page: Any, family_address: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="NO AXE: accessibility was not tested")
+    found = {}
+    for path in PATHS:
+        page.goto(family_address + path)
+        fits(page)
+        said = axe.Axe().run(page).response["violations"]
+        found[path] = [(v["id"], v["nodes"][0]["html"]) for v in said if v["impact"] in ("serious", "critical")]
+    page.complaints.clear()  # an error page is a 404
+    assert found == {path: [] for path in PATHS}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -18,6 +19,9 @@ USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 
 MMAP_THRESHOLD, LARGE_ARRAY = -3, 4 * 2**20
 """The number of the parameter M_MMAP_THRESHOLD of mallopt, and the least bytes of an array with its own mapping."""
+
+SHORT = 62
+"""Characters of the help of a command in the list of all, on a terminal of 80 columns."""
 
 COMMANDS: Mapping[str, str] = {
     name: name
@@ -55,6 +59,13 @@ def nlil(
     """Learn first-order rules from facts, complete and check the facts with them, and explain every answer.
 
     DATA is a built-in or catalogue name (even:1000, kin, fb15k-237) or a path; RUN is a folder that learn writes.
+
+    \b
+    nlil demo                               the whole way on built-in data
+    nlil learn facts.tsv --out RUN          rules from your table
+    nlil complete RUN; nlil check RUN       what is missing, what is wrong
+    nlil explain RUN "aunt(vera1, kate2)"   why, in a dozen lines
+    nlil serve RUN                          all of it in the browser
     """
 
 
@@ -76,14 +87,27 @@ def application(commands: Mapping[str, Callable[..., None]]) -> typer.Typer:
     """Return the typer application with these `commands`."""
     app = typer.Typer(
         name="nlil",
-        add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(nlil)
     for name, function in commands.items():
-        app.command(name, epilog=settings_help() if name == "learn" else None)(command(function))
+        made = command(function)
+        epilog = settings_help() if name == "learn" else None
+        app.command(name, short_help=short_help(made.__doc__ or ""), epilog=epilog)(made)
     return app
+
+
+def short_help(text: str) -> str:
+    """Return the first sentence of a help `text` for the list of commands, cut so that it stays on one line.
+
+    >>> short_help("Rank the answers to a query; known facts are marked.")
+    'Rank the answers to a query; known facts are marked.'
+    >>> short_help("Show the theory of a predicate: a few rules that do nearly the work of all rules.")
+    'Show the theory of a predicate.'
+    """
+    first = " ".join(text.partition("\n\n")[0].split())
+    return first if len(first) <= SHORT else re.split(r"[:;,] ", first)[0].removesuffix(".") + "."
 
 
 def settings_help() -> str:

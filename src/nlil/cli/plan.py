@@ -121,7 +121,7 @@ def clock(seconds: float) -> str:
     """Return `seconds` as a duration with two digits.
 
     >>> clock(5.26), clock(90), clock(4000), clock(400_000)
-    ('5.3 s', '1.5 min', '1.1 h', '4.6 d')
+    ('5.3 s', '1.5 min', '67 min', '4.6 d')
     """
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 1.5 * size or (unit == "min" and seconds >= size):

@@ -31,7 +31,7 @@ def program(
     force: bool = False,
     time_limit: str | None = None,
 ) -> None:
-    """Find one small logic program that covers all positive examples and no negative one.
+    """Find a small logic program for positive and negative examples.
 
     DATA is a folder with bk.pl, exs.pl and optionally bias.pl, or any other data: the facts of the target are the
     positive examples, given negatives the negative ones. Without negatives, all other tuples count as negative. With

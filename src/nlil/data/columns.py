@@ -5,8 +5,8 @@
     weight=score,split=fold,label=title             further roles; an empty value leaves a column out
 
 Recognised names are subject/object, s/p/o, head/tail, h/r/t, source/target, from/to, start/end (also as Neo4j writes
-them: `:START_ID(Person)`, `:TYPE`), and for unary facts entity, node, id. A table of pairs without a predicate column
-has one predicate, the name of its file.
+them: `:START_ID(Person)`, `:TYPE`), the two columns beside a predicate or a relation, whatever their names, and for
+unary facts entity, node, id. A table of pairs without a predicate column has one predicate, the name of its file.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ ENDS = (
 )
 ENTITIES = ("entity", "node", "subject", "id")
 PREDICATES = ("predicate", "relation", "relationship", "relation_type", "edge_type", "rel", "type", "property", "edge")
+SURE = ("predicate", "relation", "relationship", "relation_type", "edge_type")
+"""Those that are hardly ever the predicate of a fact: of three columns, the other two are its ends."""
 CLASSES = (*PREDICATES, "class", "label", "labels")
 """Column names for the predicate of a unary fact."""
 FURTHER = {
@@ -182,6 +184,9 @@ def _recognised(names: Sequence[str]) -> dict[str, int]:
             found = {"subject": names.index(subject), "object": names.index(object)}
             if (predicate := first((*PREDICATES, "label"))) is not None:
                 found["predicate"] = predicate
+    if not found and len(names) == 3 and (predicate := first(SURE)) is not None:
+        ends = [place for place in range(3) if place != predicate]
+        found = {"subject": ends[0], "predicate": predicate, "object": ends[1]}
     entity = first(ENTITIES)
     if not found and entity is not None and (predicate := first(CLASSES, [entity])) is not None:
         found = {"subject": entity, "predicate": predicate}

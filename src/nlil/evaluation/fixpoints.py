@@ -129,7 +129,7 @@ def _cycles(rules: RuleSet, rows: Longs, requested: Ids) -> Iterator[Cycle]:
 
 
 def _dependencies(rules: RuleSet, rows: Longs) -> csr_array:
-    """Return a matrix [head, p], > 0 if the body of a rule of `head` uses p."""
+    """Return a matrix [head, p], 1 if the body of a rule of `head` uses p."""
     from scipy.sparse import csr_array
 
     size, bodies = len(rules.predicates), rules.bodies
@@ -141,8 +141,10 @@ def _dependencies(rules: RuleSet, rows: Longs) -> csr_array:
     head, line = np.repeat(head, count)[op >= 0], op[op >= 0]
     steps = bodies.lines.steps[line].astype(np.int64)
     real = steps != NO_STEP
-    where = np.repeat(head, real.sum(axis=1)), steps[real] >> 1
-    return csr_array((np.ones(len(where[0]), np.int32), where), shape=(size, size))
+    # Each pair once and 32 bits wide: with others, the search for components of older scipy fails or never ends.
+    uses = np.unique(np.repeat(head, real.sum(axis=1)) * size + (steps[real] >> 1))
+    where = [part.astype(np.int32) for part in np.divmod(uses, size)]
+    return csr_array((np.ones(len(uses), np.int32), (where[0], where[1])), shape=(size, size))
 
 
 def _figures(support: int, derived: int, actual: int) -> dict[str, float]:

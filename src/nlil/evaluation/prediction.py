@@ -18,6 +18,7 @@ from ..kernel.aggregation import no_rule, score
 from ..kernel.binding import bind
 from ..kernel.calibration import Calibration
 from ..kernel.ruleset import RuleSet
+from ..logic.figures import number
 from ..logic.query import Query, parse_query
 from .fact_scores import fact_evidence
 from .members import MemberScorer
@@ -49,6 +50,10 @@ class Answer:
     probability_low: float | None = None
     probability_high: float | None = None
     """Upper end of the 95 % interval, which depends on the number of validation facts."""
+
+    def __repr__(self) -> str:
+        chance = "" if self.probability is None else f", probability {number(self.probability)}"
+        return f"<Answer: {self.label}{chance}, score {number(self.score)}{', known' if self.known else ''}>"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

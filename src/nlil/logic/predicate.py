@@ -62,3 +62,11 @@ class Fact:
     def __post_init__(self) -> None:
         if len(self.arguments) != self.predicate.arity:
             raise RuleError(f"{self.predicate} takes {self.predicate.arity} argument(s), got {len(self.arguments)}")
+
+    def __repr__(self) -> str:
+        return f"<Fact: {self}>"
+
+    def __str__(self) -> str:
+        from .text import fact_text  # text.py prints facts, so it imports this module
+
+        return fact_text(self)

@@ -77,6 +77,9 @@ class Rule:
     def __hash__(self) -> int:
         return self._hash
 
+    def __repr__(self) -> str:
+        return f"<Rule: {self}>"
+
     def __str__(self) -> str:
         from .text import rule_text  # text.py prints rules, so it imports this module
 
@@ -166,6 +169,12 @@ class ScoredRule:
     rule: Rule
     stats: RuleStats
     weight: float
+
+    def __repr__(self) -> str:
+        from .figures import number
+
+        support = f"{self.stats.support:,} of {self.stats.body_size:,}"
+        return f"<ScoredRule: {self.rule} weight {number(self.weight)}, right in {support}>"
 
     def _repr_html_(self) -> str:
         return rules_html([self])

@@ -304,13 +304,18 @@ def as_svg(canvas: Canvas, link: Callable[[str], tuple[str, str] | None] = lambd
         *(_linked(shape, link(shape.name)) if isinstance(shape, Rect) else _shape(shape) for shape in canvas.shapes),
     ]
     width, height = float(canvas.width), float(canvas.height)
-    return picture(width, height, "\n" + "\n".join(body) + "\n", font_family=FONT) + "\n"
+    # The content of an image is hidden from a screen reader, so a drawing with links is none.
+    role = "group" if any('href="' in shape for shape in body) else "img"
+    return picture(width, height, "\n" + "\n".join(body) + "\n", role, font_family=FONT) + "\n"
 
 
-def picture(width: float, height: float, body: str, **attributes: str | float | None) -> str:
-    """Return an SVG picture of this size; `body` is markup, `attributes` as in `element`."""
+def picture(width: float, height: float, body: str, role: str = "img", **attributes: str | float | None) -> str:
+    """Return an SVG picture of this size.
+
+    `body` is markup, `role` is for screen readers, and `attributes` are those of `element`.
+    """
     box = f"0 0 {_number(width)} {_number(height)}"
-    size: dict[str, str | float | None] = {"width": width, "height": height, "viewBox": box, "role": "img"}
+    size: dict[str, str | float | None] = {"width": width, "height": height, "viewBox": box, "role": role}
     return element("svg", body, xmlns="http://www.w3.org/2000/svg", **size, **attributes)
 
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
+from itertools import groupby
 from pathlib import Path
 
 from ..data.files import replacing
@@ -451,7 +452,7 @@ def _rings(scene: Scene) -> Placed:
     angles = _spread(inner, 0.0)
     wished = {name: _mean_angle(name, angles, scene.links) for name in outer}
     outer.sort(key=lambda name: (wished[name], name))
-    angles |= _spread(outer, wished[outer[0]] if outer else 0.0)
+    angles |= _near(outer, wished, min(1.2 * widest / far, 2 * math.pi / max(len(outer), 1)))
     flat = 0.62  # screens are wider than they are high
     centres = {query: (0.0, 0.0)}
     for name, angle in angles.items():
@@ -471,6 +472,22 @@ def _trimmed(nodes: Sequence[DrawnThing]) -> Placed:
 def _spread(names: Sequence[str], start: float) -> dict[str, float]:
     """Return angles that spread the names evenly around the ring, in this order."""
     return {name: start + 2 * math.pi * i / len(names) for i, name in enumerate(names)}
+
+
+def _near(names: Sequence[str], wished: dict[str, float], gap: float) -> dict[str, float]:
+    """Return angles that are at least `gap` apart, as a fan around each of the `wished` ones, sorted like `names`."""
+    fans = [(wish, list(fan)) for wish, fan in groupby(names, key=lambda name: round(wished[name], 3))]
+    # Fans push those after them on, so the first one comes after the widest free part of the circle.
+    turn = 2 * math.pi
+    free = [(wish - fans[i - 1][0]) % turn or turn for i, (wish, _) in enumerate(fans)]
+    first = free.index(max(free)) if free else 0
+    found: dict[str, float] = {}
+    for wish, fan in [*fans[first:], *((wish + turn, fan) for wish, fan in fans[:first])]:
+        begin = wish - gap * (len(fan) - 1) / 2
+        if found:
+            begin = max(begin, max(found.values()) + gap)
+        found |= {name: begin + gap * i for i, name in enumerate(fan)}
+    return found
 
 
 def _mean_angle(name: str, angles: dict[str, float], links: Sequence[Link]) -> float:

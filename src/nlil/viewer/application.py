@@ -13,11 +13,11 @@ import json
 import secrets
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
@@ -32,9 +32,11 @@ from ..kernel.threads import one_torch_thread
 from ..learning.changing import MARKER, read_whole, stamp
 from ..learning.feedback import load_feedback
 from ..learning.run import FEEDBACK
+from ..logic.query import Query, parse_query
 from ..report.page import FOLDER as REPORT_FOLDER
 from ..report.page import templates
 from .fact_pages import FACT_PAGES
+from .home import HOME_PAGES
 from .page_data import PageData
 from .pages import PAGES, Maker, NoSuchPage, Page, Parameters, judge
 
@@ -114,7 +116,7 @@ def application(data: PageData, guard: Guard, reopen: Callable[[], PageData] | N
     """
     app = FastAPI(title="nlil", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     show = Responses(CurrentPages(data, reopen), guard)
-    for path, make in {**PAGES, **FACT_PAGES}.items():
+    for path, make in {**HOME_PAGES, **PAGES, **FACT_PAGES}.items():
         app.add_api_route(path + ".json", show.endpoint(make, path, as_json=True), methods=["GET"])
         app.add_api_route(path, show.endpoint(make, path, as_json=False), methods=["GET"])
     app.add_api_route("/rule/{number}/verdict", show.verdict, methods=["POST"])
@@ -140,7 +142,8 @@ def application(data: PageData, guard: Guard, reopen: Callable[[], PageData] | N
     @app.exception_handler(NlilError)
     async def wrong(request: Request, error: NlilError) -> Response:
         is_missing, is_away = isinstance(error, NoSuchPage | UnknownName), isinstance(error, RunError)
-        return show.error(request, 404 if is_missing else 503 if is_away else 400, str(error))
+        near = [] if not isinstance(error, UnknownName) else replaced_name(request, error)
+        return show.error(request, 404 if is_missing else 503 if is_away else 400, str(error), near)
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
@@ -238,13 +241,20 @@ class Responses:
         )
         return HTMLResponse(text)
 
-    def error(self, request: Request, status: int, sentence: str) -> Response:
-        """Return an error `sentence` with an HTTP `status`, in the requested format."""
-        if request.scope["path"].endswith(".json"):
+    def error(self, request: Request, status: int, sentence: str, near: Sequence[tuple[str, str]] = ()) -> Response:
+        """Return an error `sentence` with an HTTP `status`, in the requested format.
+
+        The query is kept, to be corrected; `near` are queries that may have been meant, with their addresses.
+        """
+        path = request.scope["path"]
+        if path.endswith(".json"):
             return as_document({"error": sentence}, status)
         text = self.templates.get_template("error.html").render(
             title="Not found" if status == 404 else "This does not work",
             sentence=sentence,
+            action=path if path in FACT_PAGES else None,
+            values=dict(request.query_params),
+            near=near,
             parameters=Parameters({}),
             json_address=None,
         )
@@ -283,6 +293,23 @@ def is_text(content: bytes) -> bool:
         return True
     except UnicodeDecodeError:
         return False
+
+
+def replaced_name(request: Request, error: UnknownName) -> list[tuple[str, str]]:
+    """Return the query of the `request` with each of the closest names in place of the unknown one, and its address."""
+    values = dict(request.query_params)
+    try:
+        query = parse_query(values.get("q", ""))
+    except NlilError:  # it is the name of something else that is unknown
+        return []
+    if error.name not in (query.predicate, *query.arguments):
+        return []
+    near = []
+    for name in error.closest:
+        predicate, *arguments = (name if one == error.name else one for one in (query.predicate, *query.arguments))
+        text = str(Query(str(predicate), tuple(arguments)))
+        near.append((text, f"{request.scope['path']}?{urlencode({**values, 'q': text})}"))
+    return near
 
 
 def path_number(text: str) -> int:

@@ -37,6 +37,7 @@ from ..scene.canvas import shortened
 from ..scene.class_table import ClassTable, TablePredictor
 from ..scene.object_classes import ObjectClasses, ranked_classes
 from ..theory.listing import TargetTheory, target_theories
+from .highlights import Highlights
 from .rule_store import RuleStore, entity_ids
 
 CACHED_STORES = 3
@@ -69,6 +70,7 @@ class PageData:
         self._pointer = offsets(self.rules.head[self._order], self.kb.num_predicates)
         self.store = lru_cache(CACHED_STORES)(self._store)
         self.verdicts = self._verdict_rows()
+        self.highlights = Highlights(run)
 
     def warm_up(self) -> None:
         """Prepare what the first request would otherwise wait for: indexes, and the compiled code of a first answer.
@@ -85,6 +87,7 @@ class PageData:
             for answer in self.answers(query, 1):
                 names = tuple(answer.entity if name is None else name for name in query.arguments)
                 explainer.explain(Fact(predicate, names))
+        self.highlights.find(self._accepted())
 
     @property
     def targets(self) -> Longs:
@@ -195,6 +198,12 @@ class PageData:
             if self.class_table is not None and target in self.class_table.position:
                 active = self.store(target).active
                 self.class_table.judged(target, partial(self._scorer, active, [target]))
+        if self.highlights.found is not None or self.highlights.is_busy:
+            self.highlights.find(self._accepted())
+
+    def _accepted(self) -> RuleSet:
+        """The rules that are not rejected."""
+        return self.rules.take(~self.rejected) if self.rejected.any() else self.rules
 
     def _verdict_rows(self) -> np.ndarray:
         """By row: 0, or the number of its verdict from 1 on."""
@@ -252,7 +261,7 @@ class PageData:
         with_rules = [c for c in sorted(self.kb.classes) if self.num_rules[c]]
         if not with_rules:
             return None
-        return self._scorer(self.rules.take(~self.rejected) if self.rejected.any() else self.rules, with_rules)
+        return self._scorer(self._accepted(), with_rules)
 
     def _scorer(self, rules: RuleSet, targets: Sequence[int]) -> MemberScorer:
         return MemberScorer(rules, self.kb, np.asarray(targets, np.int32), 1, self.run.config.memory)
@@ -266,7 +275,7 @@ class PageData:
     @property
     def is_warm(self) -> bool:
         """Whether the background work of `warm_up` is finished."""
-        return self.class_table is None or self.class_table.is_complete
+        return (self.class_table is None or self.class_table.is_complete) and not self.highlights.is_busy
 
     def object_classes(self, entity: int) -> ObjectClasses | None:
         """Return the classes of the object `entity` of a scene, most probable first."""

@@ -23,15 +23,16 @@ from ..logic.english import rule_sentence
 from ..logic.labels import Labels
 from ..logic.predicate import Fact
 from ..logic.text import fact_text, step_text
-from ..report.contents import target_chart, theory_chart, training_parts
+from ..report.contents import target_chart, training_parts
 from ..scene.object_classes import classes_of
 from ..theory.listing import TargetTheory, TheoryRule, adds_text, same_rules, ties_sentence
+from .neighbourhood import neighbourhood, opened_entities
 from .page_data import PageData, query_of
 from .rule_store import BY_VERDICT, NO_MAX_LENGTH, SORTS
 
 MAX_CHARACTERS = 2000
 """Limit of a parameter; names and facts are much shorter."""
-TARGETS_PER_PAGE = FACTS_PER_PAGE = 30
+FACTS_PER_PAGE = 30
 RULES_PER_PAGE = 25
 INSTANCES_PER_PAGE = 10
 """Examples per page, and counterexamples."""
@@ -229,6 +230,7 @@ def theory_summary(theory: TargetTheory | None, labels: Labels) -> Document | No
         "num_rules": len(theory.rules),
         "explained": theory.explained,
         "tried": theory.tried,
+        "mrr": None if theory.scores is None else theory.scores.pool,
         "first": labels.short_rule(first.scored.rule),
         "first_address": f"/rule/{first.row}",
     }
@@ -281,50 +283,7 @@ def place_in_theory(data: PageData, row: int) -> Document | None:
     }
 
 
-# home, search, entity -----------------------------------------------------------------------------------
-
-
-def home_page(data: PageData, parameters: Parameters, number: int) -> Page:
-    """Show the run and its predicates, those with most rules first."""
-    targets = data.targets
-    part = parameters.part(len(targets), TARGETS_PER_PAGE, "predicates")
-    shown = targets[first_of(part) : first_of(part) + TARGETS_PER_PAGE].tolist()
-    counts, example = data.kb.predicate_counts, data.example_query
-    verdicts = [verdict.verdict for verdict in data.feedback.values()]
-    theories = data.theories_of(shown)
-    document = {
-        "run": data.run.path.name,
-        "data": data.run.dataset.name,
-        "num_rules": len(data.rules),
-        "num_facts": len(data.run.dataset.kb.facts),
-        "num_entities": data.kb.num_entities,
-        "num_predicates": data.kb.num_predicates,
-        "num_graphs": data.kb.num_graphs if data.kb.graph_of is not None else None,
-        "num_accepted": verdicts.count("accepted"),
-        "num_rejected": verdicts.count("rejected"),
-        "is_warm": data.is_warm,
-        "source": data.run.info.source,
-        "partial": data.run.learned.partial,
-        "seconds": data.run.learned.seconds,
-        "figures": data.run.main_figures(),
-        **part,
-        "targets": [
-            {
-                **predicate_document(data, id),
-                "num_facts": int(counts[id]),
-                "theory": theory_summary(theories.get(id), data.labels),
-            }
-            for id in shown
-        ],
-        "num_theory_rules": 0 if data.theory is None else len(data.theory.chosen(data.rules)),
-        "curve": [] if data.theory is None else [{"size": c.size, "mrr": c.mrr} for c in data.theory.curve()],
-        "pool_mrr": None if data.theory is None else data.theory.pool_score,
-        "example": None if example is None else str(example),
-        "example_label": None if example is None else data.labels.query(example),
-    }
-    drawn = None if data.theory is None else theory_chart(data.theory, len(data.rules))
-    title = f"{document['run']}: rules of {document['data']}"
-    return Page("home.html", title, document, {} if drawn is None else {"sizes": drawn})
+# search, entity -----------------------------------------------------------------------------------
 
 
 def search_page(data: PageData, parameters: Parameters, number: int) -> Page:
@@ -375,7 +334,9 @@ def entity_page(data: PageData, parameters: Parameters, number: int) -> Page:
                 for (p, _), candidate in zip(classes.ranked, told["candidates"])
             ],
         }
-    return Page("entity.html", str(document["entity"]["label"]), document)
+    opened = opened_entities(parameters.text("open"), data.kb.num_entities)
+    document["graph"], drawn = neighbourhood(data, number, opened)
+    return Page("entity.html", str(document["entity"]["label"]), document, {"graph": drawn} if drawn else {})
 
 
 def edge_document(data: PageData, entity: int, code: int, other: int) -> Document:
@@ -518,7 +479,6 @@ def judge(data: PageData, row: int, form: Mapping[str, str]) -> None:
 
 
 PAGES: Mapping[str, Maker] = {
-    "/": home_page,
     "/search": search_page,
     "/feedback": feedback_page,
     "/predicate/{number}": predicate_page,
@@ -526,4 +486,4 @@ PAGES: Mapping[str, Maker] = {
     "/rule/{number}": rule_page,
     "/training/{number}": training_page,
 }
-"""By address; the number in the path is that of a predicate, an entity or a rule. See also `FACT_PAGES`."""
+"""By address; the number in the path is that of a predicate, an entity or a rule. See `HOME_PAGES`, `FACT_PAGES`."""

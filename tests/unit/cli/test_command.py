@@ -241,3 +241,19 @@ def test_the_size_of_an_array_that_does_not_fit() -> None:
     assert memory_in_use() > 10**7
     with pytest.raises(RuntimeError):
         ending(RuntimeError("another"))
+
+
+def test_the_help_fits_a_screen(nlil_command: Nlil) -> None:
+    lines = nlil_command("--help").out.splitlines()
+    assert len(lines) <= 50
+    for name in COMMANDS:
+        assert sum(line.startswith(f"│ {name} ") for line in lines) == 1
+    assert any(line.strip().startswith("nlil demo ") for line in lines)
+
+
+@pytest.mark.parametrize(("typed", "found"), [("nlil le", "learn"), ("nlil rules --min-s", "--min-support")])
+def test_the_shell_completes(typed: str, found: str) -> None:
+    words = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1), "_NLIL_COMPLETE": "complete_bash"}
+    code = "from nlil.cli.main import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, **words}, capture_output=True, text=True)
+    assert done.stdout.split() == [found]

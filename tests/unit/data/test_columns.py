@@ -61,6 +61,17 @@ def test_letters_of_two_families_are_a_fact(tmp_path):
     assert rows(read(write(tmp_path / "f.csv", "s,r,t\n")).kb) == {("s", "r", "t")}
 
 
+@pytest.mark.parametrize("order", ["spo", "sop", "pso"])
+def test_the_columns_beside_a_relation_are_its_ends(tmp_path, order):
+    dataset = read(write(tmp_path / "f.csv", table(("person", "Relation", "city"), order)))
+    assert rows(dataset.kb) == FACTS
+    assert "subject=person, predicate=Relation, object=city" in dataset.notes[0]
+
+
+def test_a_name_that_facts_have_too_makes_no_header(tmp_path):
+    assert rows(read(write(tmp_path / "f.csv", "person,type,city\n")).kb) == {("person", "type", "city")}
+
+
 def test_pairs_have_the_predicate_of_their_file(tmp_path):
     dataset = read(write(tmp_path / "knows.csv", "from,to,since\nann,bob,1990\n"))
     assert rows(dataset.kb) == {("ann", "knows", "bob")}

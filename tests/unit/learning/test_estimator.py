@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
 import nlil
 from nlil.errors import ConfigError, UnknownName
+from pages import ROOT, blocks
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed: RuleClassifier was NOT tested")
 
@@ -90,9 +88,8 @@ def test_what_scikit_learn_checks(fitted):
 
 
 def test_the_page_about_it(capsys):
-    page = Path(__file__).parents[3] / "docs" / "estimator.md"
-    (block,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    exec(compile(block, "estimator.md", "exec"), {})
+    block = blocks(ROOT / "docs" / "estimator.md")[0]
+    exec(compile(block.text, "estimator.md", "exec"), {})
     printed = capsys.readouterr().out
     assert "['good' 'good' 'bad' 'good' 'good' 'bad' 'good' 'good']" in printed
     assert "x16 eats hay" in printed

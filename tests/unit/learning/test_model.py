@@ -99,6 +99,7 @@ def test_a_named_source_is_remembered(tmp_path):
 def test_reprs_are_one_short_line(model):
     objects = [model, model.learned, model.rules, model.dataset, model.dataset.kb, model.dataset.splits]
     objects += [model.dataset.kb.facts, model.dataset.kb.entities, model.complete(3), model.score([])]
+    objects += [model.rules[0], model.rules[0].rule, model.predict("uncle(?, vera1)")[0], model.complete(3)[0]]
     for one in objects:
         assert len(repr(one)) < 250, one
         assert "\n" not in repr(one)

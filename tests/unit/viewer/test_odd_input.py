@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
+
 import pytest
 from fastapi.testclient import TestClient
 
@@ -74,6 +77,21 @@ def test_a_clear_page(family: TestClient, address: str, status: int, said: str) 
         assert "Traceback" not in text
         assert "File " not in text
     assert "content-security-policy" in response.headers
+
+
+def test_what_was_asked_is_kept_and_can_be_mended(family: TestClient) -> None:
+    text = family.get("/explain", params={"q": "aunt('jack', kate2)", "side": "subject"}).text
+    assert 'value="aunt(&#39;jack&#39;, kate2)"' in text
+    assert '<input type="hidden" name="side" value="subject">' in text
+    links = re.findall(r'<a href="(/explain[^"]*)"><code>aunt\(jack\w+, kate2\)</code>', text)
+    assert links
+    mended = family.get(unescape(links[0]))
+    assert mended.status_code == 200
+    assert "side=subject" in links[0]
+    text = family.get("/ask", params={"q": "ant(jack1, ?)"}).text
+    assert "<code>aunt(jack1, ?)</code>" in text
+    assert "Did you mean" not in family.get("/ask", params={"q": "aunt("}).text
+    assert "Did you mean" not in family.get("/ask", params={"predicate": "unt", "entity": "jack1"}).text
 
 
 def test_a_failure_of_ours_shows_no_trace(family: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
