@@ -54,7 +54,7 @@ def training_notes(
         return (f"{work}: it added nothing, no rule that counting had not found",)
     added = plural(joined, "new rule")
     if before is None or after is None:
-        return (f"{work}: {added}; what they add was not measured, for lack of validation facts",)
+        return (f"{work}: {added}; the gain was not measured, for lack of validation facts",)
 
     def is_trained(fold: Fold) -> Mask:
         return np.isin(fold.facts.predicate, found.targets)
@@ -71,7 +71,7 @@ def training_notes(
     )
     gains = gain_texts(old, new)
     if not gains:
-        return (f"{work}: {added}; what they add was not measured, for lack of validation facts of these targets",)
+        return (f"{work}: {added}; the gain was not measured, for lack of validation facts of these targets",)
     seen = " (training has seen some of these facts)" if before.num_held_out else ""
     return (f"{work}: {added}; validation facts{seen}: {', '.join(gains)}",)
 
