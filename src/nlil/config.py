@@ -288,7 +288,9 @@ class LearnerConfig(Settings):
         "they raise the score on other validation facts; 0: none",
     )
     neural_facts: int = setting(
-        3_000, "with search=both, train only if the base has at most this many facts; 0: always"
+        3_000,
+        "with search=both, train only if the base has at most this many facts (unary targets: ten times as many); "
+        "0: always",
     )
     steps: int = setting(2, "T, most operators of a path", at_least(1))
     heads: int = setting(2, "H, operator sequences that paths choose from; 1 in the paper", at_least(1))
@@ -316,7 +318,7 @@ class LearnerConfig(Settings):
     step_edges: int = setting(1024, "most edges of one step from a query; a step with more is skipped", at_least(1))
     meet_edges: int = setting(2048, "most edges that the statements of a query use, nearest first", at_least(1))
     generator: str = setting(
-        "free",
+        "transformer",
         "source of the attentions: transformer (the paper), free (scores as parameters)",
         one_of("transformer", "free"),
     )

@@ -45,7 +45,9 @@ def source_text(command: str, entries: Entries) -> str:
 
 def machine_text(machine: Mapping[str, Any]) -> str:
     """The accelerator, or the number of cores."""
-    return f"{machine['cores']} cores" if machine["device"] == "cpu" else str(machine["device"])
+    if machine["device"] != "cpu":
+        return str(machine["device"])
+    return "1 core" if machine["cores"] == 1 else f"{machine['cores']} cores"
 
 
 def share_text(value: float | None, deviation: float | None = None) -> str:

@@ -20,13 +20,13 @@ ATTENTIONS_ONLY = ("select=off", "refine=off", "beam=1")
 
 @pytest.mark.parametrize("construct", CONSTRUCTS)
 def test_found_without_noise(construct: str) -> None:
-    found = recover(construct, "none", 0, "free", options=OPTIONS)
+    found = recover(construct, "none", 0, options=OPTIONS)
     assert found["refine"]["passed"], found
 
 
 @pytest.mark.parametrize(("construct", "noise"), SPOILT)
 def test_found_in_spoilt_data(construct: str, noise: str) -> None:
-    found = recover(construct, noise, 0, "free", options=OPTIONS)
+    found = recover(construct, noise, 0, options=OPTIONS)
     assert found["refine"]["passed"], found
 
 

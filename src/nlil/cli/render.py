@@ -95,7 +95,9 @@ def exclusion_line(target: Predicate, exclusions: Sequence[Exclusion], labels: L
 
 
 def kinds(rules: RuleSet) -> dict[str, int]:
-    """Count the rules by kind: chains, paths (of unary heads), anchored, half-anchored, priors, other."""
+    """Count the rules by kind: chains, paths (of unary heads), anchored, half-anchored, priors, and formulas, whose
+    bodies are programs of several lines: conjunctions, disjunctions and negations, counted or trained.
+    """
     from ..kernel.bodies import ANY_NODE, Y_NODE
 
     if not len(rules):
@@ -109,7 +111,7 @@ def kinds(rules: RuleSet) -> dict[str, int]:
         "anchored": int(constant.sum()),
         "half-anchored": int((is_line & fixed & (end == ANY_NODE)).sum()),
         "priors": int(rules.is_prior.sum()),
-        "other": int(rules.is_program.sum()),
+        "formulas": int(rules.is_program.sum()),
     }
     return {kind: count for kind, count in counts.items() if count}
 

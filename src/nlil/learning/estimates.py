@@ -8,11 +8,13 @@ choices were made on the same validation facts, which makes it optimistic; both 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from ..config import LearnerConfig
+from ..data.arrays import Doubles
 from ..data.facts import Facts, Splits
 from ..evaluation.calibration import fit_calibration
 from ..evaluation.candidates import Candidates, scored_candidates
@@ -82,6 +84,30 @@ def estimate(
     although some are true: the more of these, the lower the estimate.
     """
     folds = validation.drawn(MOST_FACTS, np.random.default_rng((config.seed, 12)))
+    quality = measure(folds, elsewhere, config, progress, stop)
+    ranked = quality.reciprocal
+    error = float(ranked.std() / np.sqrt(len(ranked))) if len(ranked) else 0.0
+    return Estimate(quality.figures, error, validation.num_facts, validation.num_held_out)
+
+
+class Quality(NamedTuple):
+    """The quality of rules on validation facts.
+
+    `figures` are some of FIGURES, by name; `reciprocal` is 1 / rank of each query.
+    """
+
+    figures: Mapping[str, float]
+    reciprocal: Doubles
+
+
+def measure(
+    folds: Sequence[Fold],
+    elsewhere: Facts,
+    config: LearnerConfig,
+    progress: Progress = silent,
+    stop: Stop | None = None,
+) -> Quality:
+    """Measure the rules of each of `folds` on its facts; `elsewhere` and the others as in `estimate`."""
     found, reciprocal = defaultdict[str, list[tuple[float, int]]](list), [np.zeros(0)]
     for fold in folds:
         known = fold.known + elsewhere
@@ -95,10 +121,7 @@ def estimate(
         for figures, size in parts:
             for name, value in figures.items():
                 found[name].append((value, size))
-    ranked = np.concatenate(reciprocal)
-    error = float(ranked.std() / np.sqrt(len(ranked))) if len(ranked) else 0.0
-    means = {name: mean_of(found[name]) for name in FIGURES if name in found}
-    return Estimate(means, error, validation.num_facts, validation.num_held_out)
+    return Quality({name: mean_of(found[name]) for name in FIGURES if name in found}, np.concatenate(reciprocal))
 
 
 def mean_of(values: Sequence[tuple[float, int]]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -41,6 +41,7 @@ from .neural import NeuralResult, note_on_nothing, search_neural
 from .preference import preferred, without_repeats
 from .residuals import residual_rules
 from .run import Learned
+from .training_notes import training_notes
 from .validation import LEAST_GIVEN, Fold, HeldOut, Validation, hold_out
 from .weighing import fit_weighing
 
@@ -53,6 +54,9 @@ SMALL_BASE_CONFIDENCE, LARGE_BASE_CONFIDENCE = 0.002, 0.01
 """Default least confidences: weak rules still order candidates that stronger ones do not reach, but a large base has
 too many of them."""
 
+UNARY_FACTS = 10
+"""With search=both, a unary target is trained on a base with this many times `neural_facts`: its formulas are counted
+on entities, not on pairs. In a scene graph every object is near every other one, so there the limit is not raised."""
 RECOUNTED_RULES = 1_000
 """Rules counted against given negatives between two checks of the time."""
 
@@ -158,6 +162,15 @@ class Fit:
         return np.array([self.kb.predicate_id(p) for p in self.targets], np.int32)
 
     @cached_property
+    def trainable(self) -> Ids:
+        """The targets that may be trained: on a large base, none or only unary ones."""
+        config, size = self.config, len(self.kb.facts)
+        if config.search == "neural" or not config.neural_facts or size <= config.neural_facts:
+            return self.ids
+        is_unary = np.array([p.arity == 1 for p in self.targets], bool)
+        return self.ids[is_unary & (self.kb.graph_of is None) & (size <= UNARY_FACTS * config.neural_facts)]
+
+    @cached_property
     def body(self) -> KnowledgeBase | None:
         """The facts that bodies may use, if the configuration restricts them; else None."""
         return body_facts(self.kb, self.config)
@@ -212,12 +225,12 @@ class Fit:
         if is_joint(kb, self.ids, config):
             rules = class_rules(kb, self.body, self.ids, config, self.progress, stop)
             return Learned(rules, config, self.targets, stop.cut, {}, time.monotonic() - started)
-        parts: list[RuleSet] = []
+        counted: RuleSet | None = None
         notes: list[str] = []
         if self._wants_program():
             found_program = learn_programs(kb, self.targets, self.splits, stop)
             if found_program.rules is not None:
-                rules = self._rule_set([self._recounted(found_program.rules, kb)], kb, self.given)
+                rules = self._rule_set(self._recounted(found_program.rules, kb), kb, self.given)
                 theory = self._theory(rules, None)
                 missing, seconds = self._missing(rules, stop.cut), time.monotonic() - started
                 return Learned(
@@ -226,28 +239,30 @@ class Fit:
             notes += found_program.notes
         trial = self._trial()
         if config.search != "neural":
-            counted = self._count(kb, self.options if trial is None else trial.options)
-            parts.append(counted.rules)
-            notes += counted.notes
-        found = NeuralResult(RuleSet.empty(kb))
-        is_trained = config.search == "neural" or not config.neural_facts or len(kb.facts) <= config.neural_facts
-        if config.search == "both" and not is_trained:
+            result = self._count(kb, self.options if trial is None else trial.options)
+            counted = result.rules
+            notes += result.notes
+        found: NeuralResult | None = None
+        if config.search == "both" and len(self.trainable) < len(self.ids):
+            what = f"{len(self.ids) - len(self.trainable):,} of {len(self.ids):,} targets"
             notes.append(
-                f"training left out: {len(kb.facts):,} facts, more than neural_facts = {config.neural_facts:,}; "
-                "--set neural_facts=0 removes the limit, --set search=neural only trains"
+                f"training left out for {what}: {len(kb.facts):,} facts, more than neural_facts = "
+                f"{config.neural_facts:,}; --set neural_facts=0 removes the limit, --set search=neural only trains"
             )
-        if config.search != "count" and is_trained and not stop():
-            counted_rules = parts[0] if parts else None
+        if config.search != "count" and len(self.trainable) and not stop():
             found = search_neural(
-                kb, self.ids, config, self.splits, counted_rules, self.progress, stop, self.checkpoint
+                kb, self.trainable, config, self.splits, counted, self.progress, stop, self.checkpoint
             )
-            parts.append(found.rules)
             notes += found.notes
             if config.search == "neural" and (nothing := note_on_nothing(found.rules, self.ids, found.history, config)):
                 notes.append(nothing)
-        rules = self._rule_set(parts or [found.rules], kb, self.given)
-        validation, held_out = self._validation(rules, found.rules, trial)
+        trained = NeuralResult(RuleSet.empty(kb)) if found is None else found
+        rules = self._rule_set(trained.rules if counted is None else counted, kb, self.given)
+        validation, held_out = self._validation(rules, trial)
         notes += held_out
+        if counted is not None and found is not None:
+            rules, validation, said = self._with_training(found, rules, validation)
+            notes += said
         if validation is not None and config.search != "neural":
             validation, more = self._judged(validation)
             notes += more
@@ -269,9 +284,9 @@ class Fit:
             partial,
             self._missing(rules, partial),
             time.monotonic() - started,
-            found.history,
+            trained.history,
             tuple(notes),
-            found.attentions,
+            trained.attentions,
             estimate=quality,
             theory=theory,
         )
@@ -291,12 +306,11 @@ class Fit:
         if self.stop():
             raise Stopped
 
-    def _rule_set(self, parts: Sequence[RuleSet], kb: KnowledgeBase, valid: Facts) -> RuleSet:
-        """Return the counted rules, then the trained ones, with the exclusions that hold for all facts.
+    def _rule_set(self, rules: RuleSet, kb: KnowledgeBase, valid: Facts) -> RuleSet:
+        """Return the rules with the exclusions that hold for all facts.
 
-        `parts` were counted on `kb`, which does not have the `valid` facts.
+        They were counted on `kb`, which does not have the `valid` facts.
         """
-        rules = parts[0] if len(parts) == 1 else self._joined(*parts)
         return replace(
             rules,
             requested=self.targets,
@@ -314,6 +328,22 @@ class Fit:
             joined = without_repeats(joined, is_new | joined.is_program)
         return self._best(joined)
 
+    def _with_training(
+        self, found: NeuralResult, counted: RuleSet, validation: Validation | None
+    ) -> tuple[RuleSet, Validation | None, tuple[str, ...]]:
+        """Return the `counted` rules with those of training, the `validation` with both, and notes on what it added."""
+        after = None if validation is None else validation.changed(self._joining(found.rules, self.kb))
+        rules = self._joined(counted, found.rules) if after is None else after.rules
+        notes: tuple[str, ...] = ()
+        with suppress(Stopped):
+            self._check_time()
+            notes = training_notes(found, rules, counted, validation, after, *self._judging)
+        return rules, after, notes
+
+    def _joining(self, found: RuleSet, kb: KnowledgeBase) -> Callable[[RuleSet, KnowledgeBase], RuleSet]:
+        """Return the change that joins the rules `found`, which were counted on `kb`."""
+        return lambda rules, base: self._joined(rules, found if base is kb else self._recounted(found, base))
+
     def _trial(self) -> Trial | None:
         """Try longer chains without the first held-out part, before counting all facts: they are costly to count.
 
@@ -325,7 +355,7 @@ class Fit:
         counted = self._count(part.kb, replace(self.options, stop=stop), HELD_OUT.format(0))
         if stop():
             return Trial(replace(self.options, tried_length=0), None, (NO_TRIAL,))
-        fold = Fold(part.kb, self._rule_set([counted.rules], part.kb, part.facts), part.facts, part.facts + self.given)
+        fold = Fold(part.kb, self._rule_set(counted.rules, part.kb, part.facts), part.facts, part.facts + self.given)
         alone = Validation(fold.kb, fold.rules, (fold,))
         length, notes = best_length(alone, least, replace(self.options, stop=stop), self.progress)
         tried = length if length > least else 0
@@ -372,15 +402,10 @@ class Fit:
             return ()
         return find_exclusions(kb, self.ids.tolist(), valid, allowed=allowed_predicates(kb, config), stop=self.stop)
 
-    def _validation(
-        self, rules: RuleSet, trained: RuleSet, trial: Trial | None
-    ) -> tuple[Validation | None, tuple[str, ...]]:
+    def _validation(self, rules: RuleSet, trial: Trial | None) -> tuple[Validation | None, tuple[str, ...]]:
         """Return the rules with their validation folds, and notes; None if there are no facts to validate on.
 
-        Args:
-            rules: counted on all training facts.
-            trained: those of them that come from training.
-            trial: the rules already counted without the first held-out part.
+        `rules` were counted on all training facts, those of `trial` without the first held-out part.
         """
         kb, notes = self.kb, () if trial is None else trial.notes
         folds = [Fold(kb, rules, self.given, self.given)] if len(self.given) else []
@@ -397,8 +422,7 @@ class Fit:
                 if stop():
                     notes += (NO_FOLD,)
                     break
-            sets = [counted, self._recounted(trained, part.kb)] if len(trained) else [counted]
-            own = self._rule_set(sets, part.kb, part.facts + self.given)
+            own = self._rule_set(counted, part.kb, part.facts + self.given)
             folds.append(Fold(part.kb, own, part.facts, part.facts + self.given))
             num_held_out += len(part.facts)
         if num_held_out:
@@ -422,17 +446,13 @@ class Fit:
             found, more = helpful_conjunctions(judge, self.ids, config.conjunctions, self.options, body, self.progress)
             notes += more
             if len(found):
-                validation = validation.changed(
-                    lambda rules, kb: self._joined(rules, found if kb is judge.kb else self._recounted(found, kb))
-                )
+                validation = validation.changed(self._joining(found, judge.kb))
         if config.residuals and not len(self.negatives) and not self.stop():
             judge = validation.largest
             found, more = residual_rules(judge, self.ids, config, self.progress, self.stop)
             notes += more
             if len(found):
-                validation = validation.changed(
-                    lambda rules, kb: self._joined(rules, found if kb is judge.kb else self._recounted(found, kb))
-                )
+                validation = validation.changed(self._joining(found, judge.kb))
         # The gates were chosen on crisp facts; whether they help with soft ones has not been measured.
         if config.weigh and self.kb.facts.weight is None and not self.stop():
             budget = config.threads, config.memory, self.progress, self.stop

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,11 +43,13 @@ HINT_RULES = 50
 class NeuralResult(NamedTuple):
     """The result of training.
 
-    `rules` have statistics; `history` has a record per target and epoch; `attentions` are those of the best restart of
-    each target, by name; `notes` point out dead parts of rules.
+    `rules` have statistics; `targets` were trained, in so many `seconds`; `history` has a record per target and epoch;
+    `attentions` are those of the best restart of each target, by name; `notes` point out dead parts of rules.
     """
 
     rules: RuleSet
+    targets: Ids = np.zeros(0, np.int32)
+    seconds: float = 0.0
     history: tuple[dict[str, Any], ...] = ()
     attentions: Mapping[str, np.ndarray] = MappingProxyType({})
     notes: tuple[str, ...] = ()
@@ -74,7 +77,7 @@ def search_neural(
         stop: ends the search early.
         checkpoint: stores unfinished training.
     """
-    hints = {}
+    hints, started = {}, monotonic()
     if counted is not None:
         targets = unexplained(counted, targets, config.neural_targets)
         hints = {int(t): hint_of(counted, int(t), kb.num_codes) for t in targets}
@@ -87,7 +90,8 @@ def search_neural(
         if config.priors:
             rules = RuleSet.join([rules, prior_rules(kb, targets, config.min_support)])
     notes = () if config.select else dead_part_notes(rules, kb, config)
-    return NeuralResult(rules, tuple(training.history), training.attentions, notes)
+    seconds = monotonic() - started
+    return NeuralResult(rules, targets, seconds, tuple(training.history), training.attentions, notes)
 
 
 def dead_part_notes(rules: RuleSet, kb: KnowledgeBase, config: LearnerConfig) -> tuple[str, ...]:
