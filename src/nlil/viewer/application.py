@@ -296,7 +296,10 @@ def is_text(content: bytes) -> bool:
 
 
 def replaced_name(request: Request, error: UnknownName) -> list[tuple[str, str]]:
-    """Return the query of the `request` with each of the closest names in place of the unknown one, and its address."""
+    """Return the query of the `request` with each of the closest names in place of the unknown one, and its address.
+
+    `error` says which name is unknown and which names are close to it.
+    """
     values = dict(request.query_params)
     try:
         query = parse_query(values.get("q", ""))

@@ -89,7 +89,7 @@ def new_fact_document(data: PageData, new: NewFact) -> Document:
 
 
 def dispute_document(data: PageData, dispute: Dispute) -> Document:
-    """Return a disputed fact with its links, and what the rules prefer."""
+    """Return the fact of a `dispute` with its links, and what the rules prefer."""
     preferred = None if dispute.competitor is None else fact_document(data, dispute.competitor)
     return {**fact_document(data, dispute.fact), "wrong": dispute.wrong, "preferred": preferred}
 

@@ -127,7 +127,7 @@ def test_two_revisions_run_in_turn_and_the_first_time_does_not_count(tmp_path: P
         "300 MB",
         "50",
         "25",
-        "SLOWER",
+        "SLOWER, same answers",
     )
     assert second.is_same  # in any order
     assert (tmp_path / "base" / "both" / "rules.txt").is_file()

@@ -194,9 +194,9 @@ def test_without_time_the_rules_stay(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_longer_chains_are_tried_on_the_first_part_only(monkeypatch: pytest.MonkeyPatch) -> None:
     counted, grown = Fit._count, []
 
-    def watched(self: Fit, kb: KnowledgeBase, options: Any) -> object:
+    def watched(self: Fit, kb: KnowledgeBase, options: Any, *stage: str) -> object:
         grown.append(options.tried_length)
-        return counted(self, kb, options)
+        return counted(self, kb, options, *stage)
 
     monkeypatch.setattr(Fit, "_count", watched)
     monkeypatch.setattr(validation, "ENOUGH_FACTS", 400)
