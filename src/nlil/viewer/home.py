@@ -1,4 +1,8 @@
-"""The first page: the run, what stands out in it, and its predicates."""
+"""The first page: the run, what stands out in it, and its predicates.
+
+It is made from the data of the run and the parameters of its address, as all pages are (`pages.py`); the `number`
+in its path is always 0.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +93,7 @@ def new_fact_document(data: PageData, new: NewFact) -> Document:
 
 
 def dispute_document(data: PageData, dispute: Dispute) -> Document:
-    """Return a disputed fact with its links, and what the rules prefer."""
+    """Return the fact of a `dispute` with its links, and what the rules prefer."""
     preferred = None if dispute.competitor is None else fact_document(data, dispute.competitor)
     return {**fact_document(data, dispute.fact), "wrong": dispute.wrong, "preferred": preferred}
 
