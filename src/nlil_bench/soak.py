@@ -101,7 +101,7 @@ def soak(folder: Path, requests: int, clients: int = CLIENTS, seed: int = 0) -> 
 
 def figures(answers: Sequence[Answer], seconds: float) -> dict[str, Any]:
     """Return counts and times of the `answers`."""
-    times = np.sort([one.seconds for one in answers if one.status])
+    times = np.sort([one.seconds for one in answers if one.status] or [float("nan")])
     failed = [one for one in answers if one.status == 0 or (one.status >= 500 and not is_clear(one))]
     return {
         "requests": len(answers),

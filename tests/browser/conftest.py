@@ -44,6 +44,7 @@ def served(run: Path) -> Iterator[str]:
     with listen("127.0.0.1", 0) as socket:
         data = viewer_runs.page_data_of(run)
         data.warm_up()
+        data.work_ahead()
         app = application(data, Guard.of([]))
         server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]}, daemon=True)

@@ -260,7 +260,9 @@ def test_an_error_is_a_page(page: Any, family_address: str, shot: Shot) -> None:
 def test_what_stands_out_is_on_the_first_page(page: Any, family_address: str, shot: Shot) -> None:
     page.goto(family_address)
     wanted = page.get_by_role("region", name="Most probable new facts").locator("li")
-    while not wanted.count():  # they are found in the background
+    for _ in range(240):  # they are found in the background
+        if wanted.count():
+            break
         page.wait_for_timeout(500)
         page.reload()
     assert float(wanted.first.locator("b").inner_text()) > float(wanted.last.locator("b").inner_text()) - 1e-9

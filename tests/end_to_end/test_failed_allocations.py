@@ -54,7 +54,8 @@ def check_every(nlil_command: Nlil, points: int, *command: object, before: Calla
     with allocations() as whole:
         assert nlil_command(*command).code == 0
     assert whole.count >= points
-    for failing in np.linspace(1, whole.count, points).astype(int).tolist():
+    # Not the very last ones: how many there are depends a little on which thread takes which task.
+    for failing in np.linspace(1, 0.9 * whole.count, points).astype(int).tolist():
         before()
         with allocations(failing) as found:
             ended = nlil_command(*command)

@@ -40,6 +40,7 @@ def serve(
             raise ConfigError(f"{run}: the run has no rules, so there is nothing to look at; nlil learn says why")
         pages = PageData(opened)
         pages.warm_up()
+        pages.work_ahead()
         address = f"http://{'127.0.0.1' if host == '0.0.0.0' else host}:{socket.getsockname()[1]}/"
         session.show({"address": address, "run": str(run)}, f"viewer of {run} at {address} (stop it with Ctrl-C)")
         sys.stdout.flush()  # a program that reads a pipe waits for the address

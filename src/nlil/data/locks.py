@@ -36,9 +36,11 @@ def locked(file: Path, wait_s: float = 0.0) -> Iterator[None]:
         yield
     finally:
         if handle is not None:
-            if is_at(handle, file):  # the folder may have been replaced by that of another process
-                file.unlink()
-            os.close(handle)
+            try:
+                if is_at(handle, file):  # the folder may have been replaced by that of another process
+                    file.unlink(missing_ok=True)
+            finally:
+                os.close(handle)
 
 
 def _lock(file: Path, deadline: float) -> int:

@@ -104,14 +104,14 @@ class Ranker:
 
         By default, rules are numbered from 1.
         """
-        mine = self._target_rules(target)
-        number = np.arange(1, len(mine.rules) + 1, dtype=np.int64) if number is None else number
-        return self._plan(replace(mine, power=number), target, direction)[0], mine.parts.rest
+        target_rules = self._target_rules(target)
+        number = np.arange(1, len(target_rules.rules) + 1, dtype=np.int64) if number is None else number
+        return self._plan(replace(target_rules, power=number), target, direction)[0], target_rules.parts.rest
 
     def kinds_of(self, target: int) -> Longs:
         """Return (2, rules): the kind (KINDS) of each rule of a target, by direction of query."""
-        mine = self._target_rules(target)
-        return np.stack([kinds(mine, direction) for direction in (0, 1)])
+        target_rules = self._target_rules(target)
+        return np.stack([kinds(target_rules, direction) for direction in (0, 1)])
 
     def few(self) -> Ranker:
         """Return this ranker without the rules with constants that a GPU lays out by itself."""
@@ -154,23 +154,23 @@ class Ranker:
         return self.rules.take(self.rows_of(target))
 
     def _target_rules(self, target: int) -> TargetRules:
-        mine = self.rules_of(target)
-        parts = RowsByShape.of(mine, self._shapes)
+        rules = self.rules_of(target)
+        parts = RowsByShape.of(rules, self._shapes)
         if self._crosses:  # the loops do not check which graph a node belongs to
-            none, rest = parts.prior[:0], np.setdiff1d(np.arange(len(mine)), parts.prior)
+            none, rest = parts.prior[:0], np.setdiff1d(np.arange(len(rules)), parts.prior)
             parts = RowsByShape(none, none, none, parts.prior, rest)
-        return TargetRules.of(mine, self._shapes, parts)
+        return TargetRules.of(rules, self._shapes, parts)
 
-    def _plan(self, mine: TargetRules, target: int, direction: int) -> tuple[Plan, RuleSet]:
+    def _plan(self, target_rules: TargetRules, target: int, direction: int) -> tuple[Plan, RuleSet]:
         frequency = None
         if self.rules.aggregation.by_frequency:
             facts = self.kb.facts.of(target)
             ends = facts.subject if direction else facts.object
             frequency = frequency_evidence(np.bincount(ends, minlength=self.kb.num_entities))
-        layout = plan(mine, self.graph, direction, frequency)
+        layout = plan(target_rules, self.graph, direction, frequency)
         excluded = excluded_codes(self._exclusions.get(target, ()), direction, self.graph.num_codes)
         layout = layout._replace(code=2 * target + direction, excluded=excluded)
-        return layout, mine.rules.take(mine.parts.rest)
+        return layout, target_rules.rules.take(target_rules.parts.rest)
 
     def evidence(self, target: int, direction: int, known: int, hidden_end: int = -1) -> Longs:
         """Return the evidence of every entity as an answer to the query at the entity `known`.
@@ -226,10 +226,10 @@ class Ranker:
         from .device_ranking import DeviceRanker, QueryGroup
 
         plans, rest = self._for_device([q[:2] for q in queries], [bool((q.hidden < 0).all()) for q in queries])
-        asked, none = [queries[g] for g in plans], np.zeros(0, np.int64)
+        on_device, none = [queries[g] for g in plans], np.zeros(0, np.int64)
         layouts = [
             QueryGroup(plan, none, q.query.astype(np.int64), none, q.direction)
-            for plan, q in zip(plans.values(), asked)
+            for plan, q in zip(plans.values(), on_device)
         ]
         numbers = list(plans)
         for group, place, totals in DeviceRanker(self, resolve_device(self.device)).totals(layouts, self.memory):
@@ -351,8 +351,8 @@ class Ranker:
         """Return the plan of each (target, direction); both directions of a target share their preparation."""
 
         def both(_: ScoreSpace, some: list[tuple[int, int]]) -> list[tuple[Plan, RuleSet]]:
-            mine = self._target_rules(some[0][0])
-            return [self._plan(mine, target, direction) for target, direction in some]
+            target_rules = self._target_rules(some[0][0])
+            return [self._plan(target_rules, target, direction) for target, direction in some]
 
         by_target = [list(some) for _, some in groupby(groups, lambda group: group[0])]
         found = self.pool.map_here(both, by_target, stop=self.stop)

@@ -94,25 +94,27 @@ def _unary(
     is_class = np.isin(facts.predicate, np.array(sorted(kb.classes), np.int32))
     if is_class.any():
         classes = np.array(sorted(kb.classes.intersection(np.unique(rules.head).tolist())), np.int32)
-        mine = facts[is_class]
-        found = _rival_classes(MemberScorer(rules, kb, classes, threads, memory), kb, mine, memory, progress)
-        yield FactRivals.of(mine, (found, found))
+        class_facts = facts[is_class]
+        found = _rival_classes(MemberScorer(rules, kb, classes, threads, memory), kb, class_facts, memory, progress)
+        yield FactRivals.of(class_facts, (found, found))
     if kb.graph_of is not None:
         return
     for target in np.unique(facts.predicate[~is_class]).tolist():
-        mine = facts.of(target)
-        found = _rival_members(MemberScorer(rules, kb, np.array([target], np.int32), threads, memory), kb, target, mine)
-        yield FactRivals.of(mine, (found, found))
+        facts_of_target = facts.of(target)
+        found = _rival_members(
+            MemberScorer(rules, kb, np.array([target], np.int32), threads, memory), kb, target, facts_of_target
+        )
+        yield FactRivals.of(facts_of_target, (found, found))
 
 
 def _binary(ranker: Ranker, facts: Facts, progress: Progress) -> Iterator[FactRivals]:
     done = 0
     for target in np.unique(facts.predicate).tolist():
-        mine = facts.of(target)
-        first, second = (_rival_answers(ranker, target, side, mine, ranker.kb.facts) for side in (0, 1))
-        done += len(mine)
+        facts_of_target = facts.of(target)
+        first, second = (_rival_answers(ranker, target, side, facts_of_target, ranker.kb.facts) for side in (0, 1))
+        done += len(facts_of_target)
         progress("check", done, len(facts))
-        yield FactRivals.of(mine, (first, second))
+        yield FactRivals.of(facts_of_target, (first, second))
 
 
 # one place ----------------------------------------------------------------------------------------------

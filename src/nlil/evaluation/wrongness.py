@@ -134,12 +134,12 @@ def _fit(given: FactRivals, planted: FactRivals, unit: float, num_predicates: in
     usual = _usual(given, num_predicates)
     measured = _measures(given, usual, unit)
     mean, scale = measured.mean(axis=0), measured.std(axis=0) + RESOLUTION
-    mine, wrong = (_terms(m, mean, scale) for m in (measured, _measures(planted, usual, unit)))
+    given_terms, planted_terms = (_terms(m, mean, scale) for m in (measured, _measures(planted, usual, unit)))
     # Without a rate the odds are those of a logistic regression of planted against given facts; it orders them.
-    plain = _least_loss(mine, wrong, np.zeros(mine.shape[1]), None)
-    rate = _rate(mine @ plain, wrong @ plain)
-    weights = _least_loss(mine, wrong, plain, len(wrong) / len(mine) / rate)
-    return WrongnessMap(unit, usual, mean, scale, weights, rate, len(wrong))
+    plain = _least_loss(given_terms, planted_terms, np.zeros(given_terms.shape[1]), None)
+    rate = _rate(given_terms @ plain, planted_terms @ plain)
+    weights = _least_loss(given_terms, planted_terms, plain, len(planted_terms) / len(given_terms) / rate)
+    return WrongnessMap(unit, usual, mean, scale, weights, rate, len(planted_terms))
 
 
 def _rate(given: Doubles, planted: Doubles) -> float:
@@ -217,24 +217,24 @@ def _draw(kb: KnowledgeBase, facts: Facts, random: np.random.Generator) -> tuple
     classes = np.array(sorted(kb.classes), np.int32)
     anybody = np.unique(kb.unary.subject)
     for target in np.unique(facts.predicate).tolist():
-        mine = np.flatnonzero(facts.predicate == target)
-        if facts.object[mine[0]] < 0:
+        rows = np.flatnonzero(facts.predicate == target)
+        if facts.object[rows[0]] < 0:
             if target in kb.classes:
-                predicate[mine] = classes[random.integers(len(classes), size=len(mine))]
+                predicate[rows] = classes[random.integers(len(classes), size=len(rows))]
             elif kb.graph_of is None:
-                ends[0][mine] = anybody[random.integers(len(anybody), size=len(mine))]
+                ends[0][rows] = anybody[random.integers(len(anybody), size=len(rows))]
             else:
                 continue
         elif kb.graph_of is None:
             of_target = kb.facts.of(target)
             pools: list[Ids] = [np.unique(of_target.subject), np.unique(of_target.object)]
-            side = random.integers(2, size=len(mine))
+            side = random.integers(2, size=len(rows))
             for which in (0, 1):
-                some = mine[side == which]
+                some = rows[side == which]
                 ends[which][some] = pools[which][random.integers(len(pools[which]), size=len(some))]
         else:
             continue
-        is_drawn[mine] = True
+        is_drawn[rows] = True
     return Facts(predicate, *ends), is_drawn
 
 

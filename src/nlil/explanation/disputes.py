@@ -278,10 +278,10 @@ def _dispute(firing: Firing, probabilities: Probabilities, case: Case) -> Disput
     fact = kb.fact(target, x, y)
     own = float(score(np.array([case.own]))[0])
     wrong = None if case.wrong < 0 else case.wrong * RESOLUTION
-    mine = probabilities.probability(fact, own)
+    probability = probabilities.probability(fact, own)
     if case.rival == NO_RIVAL:
         margin = round(case.margin * RESOLUTION, 9)
-        return Dispute(fact, own, None, 0.0, margin, (), (), Labels.of(kb), mine, None, wrong)
+        return Dispute(fact, own, None, 0.0, margin, (), (), Labels.of(kb), probability, None, wrong)
     if y == NO_OBJECT and target in kb.classes:
         competitor, fired = kb.fact(case.rival, x), firing.member(case.rival, x)
     elif y == NO_OBJECT:
@@ -294,9 +294,11 @@ def _dispute(firing: Firing, probabilities: Probabilities, case: Case) -> Disput
     reasons = tuple(firing.rules[int(r)] for r in fired.rows[order])
     other = float(score(np.array([case.evidence]))[0])
     evidence = tuple(_evidence(kb, scored.rule, fact, competitor) for scored in reasons)
-    theirs = probabilities.probability(competitor, other)
-    lead = other - own if mine is None or theirs is None else theirs.value - mine.value
-    return Dispute(fact, own, competitor, other, round(lead, 9), reasons, evidence, Labels.of(kb), mine, theirs, wrong)
+    of_rival = probabilities.probability(competitor, other)
+    lead = other - own if probability is None or of_rival is None else of_rival.value - probability.value
+    return Dispute(
+        fact, own, competitor, other, round(lead, 9), reasons, evidence, Labels.of(kb), probability, of_rival, wrong
+    )
 
 
 def _evidence(kb: KnowledgeBase, rule: Rule, fact: Fact, competitor: Fact) -> tuple[Grounding, ...]:

@@ -30,7 +30,7 @@ from ..kernel.witnesses import LineQuery
 from .changes import changed
 
 Pair = tuple[int, int]
-FactWeights = tuple[tuple[object, ...], Doubles]
+RuleValues = tuple[tuple[object, ...], Doubles]
 """A query, and the value of each rule of its target for it."""
 
 
@@ -111,8 +111,8 @@ class Firing:
         self._target, self._rows, self._target_rules = -1, np.zeros(0, np.int64), rules
         self._scorer: tuple[RuleSet, MemberScorer] | None = None
         self._scored: tuple[Ids, Doubles]
-        self._last: FactWeights | None = None
-        self._before: tuple[FactWeights, Set[int]] | None = None
+        self._last: RuleValues | None = None
+        self._before: tuple[RuleValues, Set[int]] | None = None
 
     def over(self, kb: KnowledgeBase, changed: Set[int]) -> Firing:
         """Return a Firing over a base that differs only in facts of the predicates `changed`.

@@ -180,8 +180,10 @@ class _RuleQuery:
                 query = self.line(tree)
                 if query.line.equal is not None or not (query.line.uses_x and query.line.uses_y):
                     return None
-                end = query.line.anchors.index(Y_NODE)
-                return {witness.nodes[end] for witness in query.witnesses()}
+                # Not by its witnesses: through a hub, or over five steps, there are millions of them.
+                line = query.line if query.line.anchors[0] == Y_NODE else query.line.reversed()
+                ends = replace(query, line=line).hopeful[0]
+                return None if ends is None else set(ends.tolist())
             case All(parts):
                 return next((found for found in map(self.candidates, parts) if found is not None), None)
             case Some(parts):

@@ -261,11 +261,11 @@ class Trials:
         result = np.empty(queries)
 
         def rank(_: None, some: tuple[int, int]) -> None:
-            mine = self.sample.part(slice(*some))
-            rules = np.sort(mine.strongest[:, :, :-1].reshape(len(mine.real), candidates, -1), axis=2)[:, :, -top:]
-            score = rules.astype(np.float64).sum(axis=2) + mine.strongest[:, :, -1, 0]
-            score[~mine.real] = -np.inf
-            result[slice(*some)] = _ranks_of_first(score, mine.unproposed)
+            part = self.sample.part(slice(*some))
+            rules = np.sort(part.strongest[:, :, :-1].reshape(len(part.real), candidates, -1), axis=2)[:, :, -top:]
+            score = rules.astype(np.float64).sum(axis=2) + part.strongest[:, :, -1, 0]
+            score[~part.real] = -np.inf
+            result[slice(*some)] = _ranks_of_first(score, part.unproposed)
 
         self.pool.map(rank, _blocks(queries))
         return result

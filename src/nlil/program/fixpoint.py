@@ -37,7 +37,7 @@ def derive(base: Base, clauses: Sequence[Clause], most: int = MAX_FACTS) -> dict
 
 def _strata(clauses: Sequence[Clause]) -> list[frozenset[Symbol]]:
     """Return the predicates of the heads in groups; the predicates that a group negates are in earlier groups."""
-    heads = [clause.head.symbol for clause in clauses]
+    heads = dict.fromkeys(clause.head.symbol for clause in clauses)
     uses: dict[tuple[Symbol, Symbol], bool] = {}
     for clause in clauses:
         for literal in clause.body:

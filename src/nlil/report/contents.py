@@ -291,37 +291,38 @@ def target_entries(
     with_rules = set(np.unique(rules.head).tolist())
     named = sorted((p for p in counts if kb.predicate_id(p) in with_rules), key=lambda p: (-counts[p], p))
     for number, target in enumerate(named[: limits.targets], start=1):
-        mine, theory = rules.for_target(target), theories.get(target)
+        target_rules, theory = rules.for_target(target), theories.get(target)
         entry = TargetEntry(
             predicate=target,
             num_facts=counts[target],
-            num_rules=len(mine),
+            num_rules=len(target_rules),
             rules=(),
             figures=measured.get(str(target), {}),
-            exclusions=tuple(step_text(e.step, cards.labels.predicate) for e in mine.exclusions),
+            exclusions=tuple(step_text(e.step, cards.labels.predicate) for e in target_rules.exclusions),
         )
         if number <= limits.attended:
             entry = replace(entry, **training_parts(learned, target, kb.num_graphs))
         if theory is None:
             shown = tuple(
-                cards.card(scored, examples=limits.instances, spread=True) for scored in chosen_rules(mine, limits)
+                cards.card(scored, examples=limits.instances, spread=True)
+                for scored in chosen_rules(target_rules, limits)
             )
             yield replace(entry, rules=shown)
         else:
             assert learned.theory is not None
-            yield replace(entry, **theory_parts(rules, learned.theory, theory, mine, cards, limits))
+            yield replace(entry, **theory_parts(rules, learned.theory, theory, target_rules, cards, limits))
         progress("rules", number, min(len(named), limits.targets))
 
 
 def theory_parts(
-    pool: RuleSet, whole: Theory, mine: TargetTheory, rules: RuleSet, cards: RuleCards, limits: PageLimits
+    pool: RuleSet, whole: Theory, target_theory: TargetTheory, rules: RuleSet, cards: RuleCards, limits: PageLimits
 ) -> dict[str, Any]:
     """Return the fields of a TargetEntry that describe its theory.
 
     Args:
         pool: all rules.
         whole: the theories of all targets.
-        mine: the theory of this target.
+        target_theory: the theory of this target.
         rules: all rules of the target.
         cards: the maker of cards.
         limits: how much is shown.
@@ -334,14 +335,14 @@ def theory_parts(
             if place < limits.theory_cards
             else None,
         )
-        for place, rule in enumerate(mine.rules)
+        for place, rule in enumerate(target_theory.rules)
     ]
     return {
-        "theory": mine,
+        "theory": target_theory,
         "entries": tuple(entries),
         "pool": tuple(rules.top(limits.pool_rules)),
-        "exclusions": tuple(step_text(e.step, cards.labels.predicate) for e in mine.exclusions),
-        "sizes": target_chart(whole, mine),
+        "exclusions": tuple(step_text(e.step, cards.labels.predicate) for e in target_theory.exclusions),
+        "sizes": target_chart(whole, target_theory),
     }
 
 
@@ -361,10 +362,10 @@ def training_parts(learned: Learned, target: Predicate, num_graphs: int) -> dict
     if not trained_targets(learned.attentions, [target]):
         return {}
     linked = is_linked(target.arity, learned.config)
-    mine = [record for record in learned.history if record.get("target") == str(target)]
+    records = [record for record in learned.history if record.get("target") == str(target)]
     return {
         "attended": attended(learned.attentions, target, learned.rules, linked, num_graphs),
-        "training": history_charts(mine, TRAINING_PANELS),
+        "training": history_charts(records, TRAINING_PANELS),
     }
 
 
@@ -378,14 +379,16 @@ def theory_chart(theory: Theory, num_rules: int) -> str | None:
     return size_chart(theory.curve(), score, f"all {num_rules:,} rules", theory.size)
 
 
-def target_chart(theory: Theory, mine: TargetTheory) -> str | None:
-    """Draw the quality of the theory `mine` of one target by size.
+def target_chart(theory: Theory, target_theory: TargetTheory) -> str | None:
+    """Draw the quality of `target_theory` by size.
 
-    Returns None if it was not measured in `theory`.
+    Returns None if it was not measured. `theory` has all targets.
     """
-    if mine.scores is None:
+    if target_theory.scores is None:
         return None
-    return size_chart(mine.scores.sizes, mine.scores.pool, f"all {mine.num_rules:,} rules", theory.size)
+    return size_chart(
+        target_theory.scores.sizes, target_theory.scores.pool, f"all {target_theory.num_rules:,} rules", theory.size
+    )
 
 
 def chosen_rules(rules: RuleSet, limits: PageLimits) -> list[ScoredRule]:
@@ -445,10 +448,10 @@ def _candidates(
 ) -> Iterator[tuple[float, Fact, int]]:
     """Yield (-surprise, fact, number of answers) of predictions of the strongest rules that are not in the data."""
     kb, id = explainer.kb, explainer.kb.predicate_id(target)
-    rows, mine = explainer.firing.of_target(id)
-    order = mine.order()
+    rows, target_rules = explainer.firing.of_target(id)
+    order = target_rules.order()
     predicted: dict[Fact, int] = {}
-    for row in rows[order[mine.body_size[order] > mine.support[order]][:num_rules]].tolist():
+    for row in rows[order[target_rules.body_size[order] > target_rules.support[order]][:num_rules]].tolist():
         scored = explainer.rules[row]
         for x, y in cards.instances(scored.rule, scored.stats).others(0, PREDICTIONS_PER_RULE):
             if cards.known is None or not find_fact(cards.known, (id, x, y))[1]:

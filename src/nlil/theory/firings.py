@@ -267,15 +267,15 @@ def _of_programs(ranker: Ranker, target: int, rest: Longs, code: int, queries: _
     """Return the firings of the rules without a loop."""
     num_entities, found = ranker.kb.num_entities, list[FiredRules]()
     known, answer, answers, weight, wrong, all_candidates = queries
-    asked = np.repeat(np.arange(num_entities), np.diff(answers.pointer))
-    is_known = asked * num_entities + answers.answer
+    query_of_answer = np.repeat(np.arange(num_entities), np.diff(answers.pointer))
+    known_keys = query_of_answer * num_entities + answers.answer
     rules = ranker.rules_of(target).take(rest)
     for number, fires in zip(rest.tolist(), rule_firings(rules, ranker.kb, code, known, ranker.memory, answer)):
         few = np.bincount(fires.query, minlength=len(known))[fires.query] <= MOST_PROPOSED
         query, candidate = fires.query[few], fires.candidate[few]
         is_hit = answer[query] == candidate
         key = known[query].astype(np.int64) * num_entities + candidate
-        is_wrong = ~is_hit & ~np.isin(key, is_known)
+        is_wrong = ~is_hit & ~np.isin(key, known_keys)
         wrong[number] += weight[query[is_wrong]].sum()
         kept = is_hit | is_wrong if all_candidates else is_hit
         found.append((np.full(np.count_nonzero(kept), number), query[kept], candidate[kept]))

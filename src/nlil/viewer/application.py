@@ -187,8 +187,11 @@ class CurrentPages:
         path = self.data.run.path
         run, verdicts = read_whole(path, self._stamps)
         if run != self._run and self.reopen is not None:
+            new = self.reopen()
+            new.work_ahead()
+            self.data.highlights.end()
             gc.unfreeze()  # the old run was excluded from garbage collection; it is garbage now
-            self.data = self.reopen()
+            self.data = new
             gc.collect()
             gc.freeze()
         elif verdicts != self._verdicts:
@@ -296,9 +299,9 @@ def is_text(content: bytes) -> bool:
 
 
 def replaced_name(request: Request, error: UnknownName) -> list[tuple[str, str]]:
-    """Return the query of the `request` with each of the closest names in place of the unknown one, and its address.
+    """Return queries that may have been meant, with their addresses.
 
-    `error` says which name is unknown and which names are close to it.
+    They are that of the `request` with each of the closest names in place of the unknown one of the `error`.
     """
     values = dict(request.query_params)
     try:

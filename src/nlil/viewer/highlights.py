@@ -10,6 +10,7 @@ from ..evaluation.completion import NewFact, complete
 from ..explanation.disputes import Dispute, check
 from ..kernel.ruleset import RuleSet
 from ..learning.opening import OpenedRun
+from ..progress import Stopped
 
 MAX_FACTS = 50_000
 """Of a larger graph nothing is looked for, since that takes minutes; the commands `complete` and `check` do it."""
@@ -36,6 +37,7 @@ class Highlights:
         """By the rules that were given last, or before, while `is_busy`; None at first."""
         self._wanted: RuleSet | None = None
         self._worker: threading.Thread | None = None
+        self._is_over = False
         self._lock = threading.Lock()
 
     @property
@@ -56,6 +58,10 @@ class Highlights:
                 self._worker = threading.Thread(target=self._work, daemon=True)
                 self._worker.start()
 
+    def end(self) -> None:
+        """Stop looking: the run has been replaced."""
+        self._is_over = True
+
     def wait(self) -> None:
         """Return when all facts are found."""
         worker = self._worker
@@ -66,10 +72,15 @@ class Highlights:
         while True:
             with self._lock:
                 rules, self._wanted = self._wanted, None
-                if rules is None:
+                if rules is None or self._is_over:
                     self._worker = None
                     return
-            self.found = self._found(rules)
+            try:
+                self.found = self._found(rules)
+            except BaseException:  # a fault of ours: the terminal shows it, and the page does not wait for ever
+                with self._lock:
+                    self.found, self._worker = Found(), None
+                raise
 
     def _found(self, rules: RuleSet) -> Found:
         run, config = self.run, self.run.config
@@ -83,6 +94,7 @@ class Highlights:
                 calibration=run.calibration,
                 threads=1,
                 memory=config.memory,
+                progress=self._go_on,
             )
             disputed = check(
                 rules,
@@ -92,8 +104,13 @@ class Highlights:
                 threads=1,
                 memory=config.memory,
                 seed=config.seed,
+                progress=self._go_on,
             )
-        except NlilError:  # such as too little memory: a page without highlights is still a page
+        except (NlilError, MemoryError, Stopped):  # a page without highlights is still a page
             return Found()
         doubted = [one for one in disputed if one.wrong is None or one.wrong >= MIN_WRONG]
         return Found(tuple(new), tuple(doubted))
+
+    def _go_on(self, stage: str, done: int, total: int, note: str = "") -> None:
+        if self._is_over:
+            raise Stopped

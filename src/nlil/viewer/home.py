@@ -1,4 +1,8 @@
-"""The first page: the run, what stands out in it, and its predicates."""
+"""The first page: the run, what stands out in it, and its predicates.
+
+It is made from the data of the run and the parameters of its address, as all pages are (`pages.py`); the `number`
+in its path is always 0.
+"""
 
 from __future__ import annotations
 

@@ -73,13 +73,8 @@ class PageData:
         self.highlights = Highlights(run)
 
     def warm_up(self) -> None:
-        """Prepare what the first request would otherwise wait for: indexes, and the compiled code of a first answer.
-
-        Longer computations are started here and continue in the background.
-        """
+        """Prepare what the first request would otherwise wait for: indexes, and the compiled code of a first answer."""
         _ = self.entities, self.predicates, self.cards.evaluator, Graph.of(self.cards.kb)
-        if self.class_table is not None:
-            self.class_table.start()
         query = self.example_query
         if query is not None:
             predicate = query.target
@@ -87,6 +82,11 @@ class PageData:
             for answer in self.answers(query, 1):
                 names = tuple(answer.entity if name is None else name for name in query.arguments)
                 explainer.explain(Fact(predicate, names))
+
+    def work_ahead(self) -> None:
+        """Begin in the background what takes long: the scores of all objects, and the facts that stand out."""
+        if self.class_table is not None:
+            self.class_table.start()
         self.highlights.find(self._accepted())
 
     @property
@@ -268,13 +268,13 @@ class PageData:
 
     @cached_property
     def class_table(self) -> ClassTable | None:
-        """The table of class scores, empty until `warm_up` starts it; None without class rules."""
+        """The table of class scores, empty until `work_ahead` starts it; None without class rules."""
         scorer = self.class_scorer if self.has_scenes else None
         return None if scorer is None else ClassTable(scorer)
 
     @property
     def is_warm(self) -> bool:
-        """Whether the background work of `warm_up` is finished."""
+        """Whether the work of `work_ahead` is finished."""
         return (self.class_table is None or self.class_table.is_complete) and not self.highlights.is_busy
 
     def object_classes(self, entity: int) -> ObjectClasses | None:

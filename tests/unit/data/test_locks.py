@@ -25,3 +25,16 @@ def test_a_full_disk_does_not_keep_the_lock(tmp_path: Path, monkeypatch: pytest.
     assert not file.exists()
     with locked(file):
         pass
+
+
+def test_a_folder_that_cannot_be_written_any_more_does_not_keep_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    file = tmp_path / ".lock"
+    with monkeypatch.context() as context, pytest.raises(PermissionError), locked(file):
+        context.setattr(Path, "unlink", refused)
+    with locked(file):
+        pass

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 import kbs
-from nlil.kernel.grounding import count_groundings, first_failing, groundings
+from nlil.data.kb import KnowledgeBase
+from nlil.kernel.grounding import RuleQueries, count_groundings, first_failing, groundings
+from nlil.kernel.witnesses import LineQuery
 from nlil.logic.formula import Not
 from nlil.logic.parse import parse_rule
 from nlil.logic.text import fact_text
@@ -91,3 +95,23 @@ def test_a_negation_that_fails_says_so():
     miss = ask(first_failing, kbs.family(), "p(X) :- female(X), \\+ mother(X, Z1).", "ann")
     assert isinstance(miss.statement, Not)
     assert miss.reached == 1
+
+
+def test_candidates_are_found_without_listing_groundings(monkeypatch: pytest.MonkeyPatch):
+    """There are as many groundings as walks: through a hub, or over five steps, millions."""
+    facts = [(f"u{i}", "likes", f"i{j}") for i in range(6) for j in range(6)]
+    kb = KnowledgeBase.from_facts([*facts, ("u9", "likes", "i9"), ("i2", "costs", "much")])
+
+    def listing(query: LineQuery):
+        raise AssertionError("groundings are listed")
+
+    monkeypatch.setattr(LineQuery, "witnesses", listing)
+    walk = "likes(X, Z1), likes(Z2, Z1), likes(Z2, Y)"
+    for text, expected in {
+        f"p(X, Y) :- {walk}.": {f"i{j}" for j in range(6)},
+        "p(X, Y) :- likes(X, Z1), likes(Y, Z1).": {f"u{i}" for i in range(6)},
+        f"p(X, Y) :- {walk}, costs(Y, much).": {f"i{j}" for j in range(6)},
+        f"p(X, Y) :- {walk} ; costs(Y, much).": set(kb.entities),
+    }.items():
+        found = RuleQueries(kb, parse_rule(text), hide=False).candidates(kb.entities.id("u1"))
+        assert set(kb.entities.names(found)) == expected, text

@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 
 import viewer_runs
 from nlil.learning.opening import open_run
+from nlil.learning.run import load_run, load_with_info, save_run
 from nlil.viewer import highlights
 from nlil.viewer.application import Guard, application
 from nlil.viewer.page_data import PageData
@@ -26,7 +27,7 @@ def document(data: PageData) -> dict:
 
 def test_they_are_those_of_the_commands(data: PageData, own_run: Path) -> None:
     assert document(data)["new_facts"] is None
-    data.warm_up()
+    data.work_ahead()
     data.highlights.wait()
     shown = document(data)
     assert data.is_warm
@@ -39,7 +40,7 @@ def test_they_are_those_of_the_commands(data: PageData, own_run: Path) -> None:
 
 
 def test_a_rejected_rule_proposes_nothing(data: PageData) -> None:
-    data.warm_up()
+    data.work_ahead()
     data.highlights.wait()
     rule = document(data)["new_facts"][0]["rule"]
     data.judge(rule["row"], "rejected", "")
@@ -49,10 +50,41 @@ def test_a_rejected_rule_proposes_nothing(data: PageData) -> None:
 
 def test_large_graphs_have_none(data: PageData, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(highlights, "MAX_FACTS", 10)
-    data.warm_up()
+    data.work_ahead()
     assert not data.highlights.is_busy
     assert data.is_warm
     assert document(data)["new_facts"] is None
+
+
+def test_a_failure_ends_the_wait(data: PageData, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(highlights, "check", failing)
+    data.work_ahead()
+    data.highlights.wait()
+    assert data.is_warm
+    assert data.highlights.found == highlights.Found()
+
+
+def test_they_are_found_again_in_a_run_that_replaces_the_old_one(data: PageData, own_run: Path) -> None:
+    opened = [data]
+
+    def reopen() -> PageData:
+        opened.append(viewer_runs.page_data_of(own_run))
+        return opened[-1]
+
+    client = TestClient(application(data, Guard.of([]), reopen), base_url="http://localhost")
+    learned = load_run(own_run)
+    few = learned.over(learned.rules.take(np.arange(5)), np.arange(5))
+    save_run(few, own_run, load_with_info(own_run)[0].source, force=True)
+    assert client.get("/.json").status_code == 200
+    _, new = opened
+    new.highlights.wait()
+    assert client.get("/.json").json()["new_facts"] is not None
+    data.highlights.find(data.rules)
+    data.highlights.wait()
+    assert data.highlights.found is None, "nothing is looked for in the old run"
 
 
 def test_quality_and_coverage_of_each_predicate(data: PageData) -> None:
