@@ -289,7 +289,8 @@ class LearnerConfig(Settings):
     )
     neural_facts: int = setting(
         3_000,
-        "with search=both, train only if the base has at most this many facts (unary targets: ten times as many); "
+        "with search=both, train only if the base has at most this many facts (unary targets outside scene "
+        "graphs: ten times as many); "
         "0: always",
     )
     steps: int = setting(2, "T, most operators of a path", at_least(1))

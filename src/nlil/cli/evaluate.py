@@ -97,7 +97,7 @@ def keep(session: Session, opened: OpenedRun, split: str, document: dict[str, An
     try:
         save_metrics(opened.path, split, document)
     except (OSError, RunError) as error:
-        session.note(f"the figures were not stored ({sentence(error)})")
+        session.note(f"the figures were not stored ({sentence(error, session)})")
 
 
 def calibrated(session: Session, applied: Applied, split: str, picture: Path | None) -> dict[str, Any]:

@@ -366,7 +366,7 @@ def guarded(session: Session, work: Callable[[], None]) -> int:
     except (NlilError, OSError, MemoryError, RuntimeError) as error:
         if session.debug or (isinstance(error, RuntimeError) and str(error) != NO_THREAD):
             raise
-        complain(sentence(error))
+        complain(sentence(error, session))
         return 2
 
 
@@ -375,8 +375,8 @@ def complain(text: str) -> None:
     print("nlil: " + " ".join(printable(text).split()), file=sys.stderr)
 
 
-def sentence(error: Exception) -> str:
-    """Return a sentence for `error`: what went wrong, where, what to do."""
+def sentence(error: Exception, session: Session) -> str:
+    """Return a sentence for `error` in this `session`: what went wrong, where, what to do."""
     match error:
         case OSError(errno=errno.ENOSPC):
             where = f"{error.filename}: " if error.filename else ""
@@ -384,9 +384,9 @@ def sentence(error: Exception) -> str:
         case OSError(strerror=str(reason)) if error.filename is not None:
             return f"{error.filename}: {reason[:1].lower()}{reason[1:]}"
         case MemoryError():
-            return memory_sentence(error)
+            return memory_sentence(error, session)
         case RuntimeError() if str(error) == NO_THREAD:
-            return memory_sentence(MemoryError())
+            return memory_sentence(MemoryError(), session)
         case _:
             return str(error) or type(error).__name__
 
@@ -395,21 +395,26 @@ NO_THREAD = "can't start new thread"
 """The message of the RuntimeError if there is no memory for a thread."""
 
 
-def memory_sentence(error: MemoryError) -> str:
-    """Return a sentence for `error`: what was in use, what was asked for, and a budget that would do."""
+LEAST_BUDGET = 64 * 2**20
+"""A smaller budget is not suggested, in bytes: the interpreter and its packages take several times as much."""
+
+
+def memory_sentence(error: MemoryError, session: Session) -> str:
+    """Return a sentence for `error`: what was in use, what was asked for, and a budget to try.
+
+    The budget fits into what was in use, and is at most half of that of the `session`.
+    """
+    from ..config import LearnerConfig
     from ..search.cost import ROOM, SPARE
 
     used, missing = memory_in_use(), requested_bytes(error)
-    facts = f"{_megabytes(used)} were in use" if used else ""
+    facts = f"up to {_megabytes(used)} were in use" if used else ""
     if missing:
         facts += f"{' and ' if facts else ''}{_megabytes(missing)} more were needed"
-    fitting = (used - SPARE) / ROOM
-    least = 64 * 2**20
-    advice = (
-        f"--memory {int(fitting) >> 20}MiB fits into what was in use"
-        if fitting >= least
-        else f"free memory: even the least budget takes up to {_megabytes(ROOM * least + SPARE)}"
-    )
+    fitting = min((used - SPARE) / ROOM, session.configure(LearnerConfig()).memory / 2)
+    advice = "free some memory, or use a larger machine"
+    if fitting >= LEAST_BUDGET:
+        advice = f"try --memory {int(fitting) >> 20}MiB"
     return f"not enough memory{': ' if facts else ''}{facts}; {advice}"
 
 

@@ -46,8 +46,15 @@ class ClassTable:
 
     def _fill(self, table: Future[Longs], scorer: Callable[[], MemberScorer]) -> Future[Longs]:
         if self.fits:  # daemon: it must not keep a stopped viewer alive
-            threading.Thread(target=lambda: table.set_result(_evidence(scorer())), daemon=True).start()
+            threading.Thread(target=lambda: self._compute(table, scorer), daemon=True).start()
         return table
+
+    @staticmethod
+    def _compute(table: Future[Longs], scorer: Callable[[], MemberScorer]) -> None:
+        try:
+            table.set_result(_evidence(scorer()))
+        except BaseException as error:  # pages compute what the table lacks, and show an error that they meet too
+            table.set_exception(error)
 
     @property
     def is_complete(self) -> bool:
@@ -57,18 +64,22 @@ class ClassTable:
     def column(self, target: int) -> Longs | None:
         """Return the evidence of the class `target` for every entity; None if it is not computed yet."""
         if target in self._newer:
-            return self._newer[target].result()[:, 0] if self._newer[target].done() else None
-        is_known = self._table.done() and target in self.position
+            return self._newer[target].result()[:, 0] if _is_filled(self._newer[target]) else None
+        is_known = _is_filled(self._table) and target in self.position
         return self._table.result()[:, self.position[target]] if is_known else None
 
     def row(self, entity: int) -> Longs | None:
         """Return the evidence of every class for the entity; None if it is not computed yet."""
-        if not (self.fits and self.is_complete):
+        if not (self.fits and all(map(_is_filled, (self._table, *list(self._newer.values()))))):
             return None
         found = self._table.result()[entity].copy()
         for target, table in list(self._newer.items()):
             found[self.position[target]] = table.result()[entity, 0]
         return found
+
+
+def _is_filled(table: Future[Longs]) -> bool:
+    return table.done() and table.exception() is None
 
 
 def _evidence(scorer: MemberScorer) -> Longs:

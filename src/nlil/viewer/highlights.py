@@ -21,7 +21,7 @@ MIN_WRONG = 0.05
 
 
 @dataclass(frozen=True)
-class Found:
+class Findings:
     """The most probable `new` facts, and the most `disputed` ones."""
 
     new: tuple[NewFact, ...] = ()
@@ -33,7 +33,7 @@ class Highlights:
 
     def __init__(self, run: OpenedRun) -> None:
         self.run = run
-        self.found: Found | None = None
+        self.found: Findings | None = None
         """By the rules that were given last, or before, while `is_busy`; None at first."""
         self._wanted: RuleSet | None = None
         self._worker: threading.Thread | None = None
@@ -79,10 +79,10 @@ class Highlights:
                 self.found = self._found(rules)
             except BaseException:  # a fault of ours: the terminal shows it, and the page does not wait for ever
                 with self._lock:
-                    self.found, self._worker = Found(), None
+                    self.found, self._worker = Findings(), None
                 raise
 
-    def _found(self, rules: RuleSet) -> Found:
+    def _found(self, rules: RuleSet) -> Findings:
         run, config = self.run, self.run.config
         known = run.base.facts + run.dataset.splits.all()
         try:  # one thread: the others are for the pages
@@ -107,9 +107,9 @@ class Highlights:
                 progress=self._go_on,
             )
         except (NlilError, MemoryError, Stopped):  # a page without highlights is still a page
-            return Found()
+            return Findings()
         doubted = [one for one in disputed if one.wrong is None or one.wrong >= MIN_WRONG]
-        return Found(tuple(new), tuple(doubted))
+        return Findings(tuple(new), tuple(doubted))
 
     def _go_on(self, stage: str, done: int, total: int, note: str = "") -> None:
         if self._is_over:

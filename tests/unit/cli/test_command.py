@@ -29,11 +29,11 @@ from nlil.cli.session import (
 from nlil.errors import NlilError, UnknownName
 
 
-def ending(error: BaseException) -> int:
+def ending(error: BaseException, session: Session | None = None) -> int:
     def work() -> None:
         raise error
 
-    return guarded(Session(), work)
+    return guarded(session or Session(), work)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_debug_shows_the_traceback() -> None:
 
 
 def test_sentence_of_a_bare_error() -> None:
-    assert sentence(OSError("odd")) == "odd"
+    assert sentence(OSError("odd"), Session()) == "odd"
 
 
 def test_complaint_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -215,21 +215,22 @@ def test_every_option_names_its_flag(name: str) -> None:
 @pytest.mark.parametrize(
     ("error", "used", "said"),
     [
-        (MemoryError(), 2_900e6, "2,900 MB were in use; --memory 1907MiB fits into what was in use"),
+        (MemoryError(), 1_700e6, "up to 1,700 MB were in use; try --memory 953MiB"),
+        (MemoryError(), 9_000e6, "up to 9,000 MB were in use; try --memory 1000MiB"),  # half of the budget
         (
             MemoryError("malloc of size 7000000 failed"),
             1_220e6,
-            "1,220 MB were in use and 7 MB more were needed; --memory 572MiB fits into what was in use",
+            "up to 1,220 MB were in use and 7 MB more were needed; try --memory 572MiB",
         ),
-        (MemoryError(), 100e6, "100 MB were in use; free memory: even the least budget takes up to 581 MB"),
-        (RuntimeError("can't start new thread"), 0, "free memory: even the least budget takes up to 581 MB"),
+        (MemoryError(), 100e6, "up to 100 MB were in use; free some memory, or use a larger machine"),
+        (RuntimeError("can't start new thread"), 0, "free some memory, or use a larger machine"),
     ],
 )
 def test_a_failed_allocation_names_a_budget_that_would_do(
     error: Exception, used: float, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("nlil.cli.session.memory_in_use", lambda: int(used))
-    assert ending(error) == 2
+    assert ending(error, Session(memory="2000MiB")) == 2
     colon = ":" if used else ";"
     assert capsys.readouterr().err == f"nlil: not enough memory{colon} {said}\n"
 

@@ -64,7 +64,7 @@ def test_a_failure_ends_the_wait(data: PageData, monkeypatch: pytest.MonkeyPatch
     data.work_ahead()
     data.highlights.wait()
     assert data.is_warm
-    assert data.highlights.found == highlights.Found()
+    assert data.highlights.found == highlights.Findings()
 
 
 def test_they_are_found_again_in_a_run_that_replaces_the_old_one(data: PageData, own_run: Path) -> None:

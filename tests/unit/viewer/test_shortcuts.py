@@ -130,6 +130,22 @@ def test_a_verdict_changes_the_column_of_its_class_only(scene_run: Path, tmp_pat
     assert np.array([table.row(entity) for entity in range(data.kb.num_entities)]).tolist() == fresh.tolist()
 
 
+def test_pages_do_without_a_table_that_could_not_be_computed(scene_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(scorer: object) -> None:
+        raise MemoryError
+
+    data = viewer_runs.page_data_of(scene_run)
+    table = data.class_table
+    assert table is not None
+    expected = data.object_classes(0)
+    monkeypatch.setattr(class_table, "_evidence", fails)
+    assert isinstance(table.start().exception(), MemoryError)
+    assert data.is_warm
+    assert table.row(0) is None
+    assert table.column(next(iter(table.position))) is None
+    assert data.object_classes(0) == expected
+
+
 def test_a_table_that_would_be_too_large_is_not_kept(scene_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(class_table, "MAX_CELLS", 10)
     data = viewer_runs.page_data_of(scene_run)
