@@ -55,10 +55,10 @@ def _lock(file: Path, deadline: float) -> int:
             taken = take(handle)
             if taken and is_at(handle, file):
                 break
+            holder = os.read(handle, 200).decode(errors="replace")
         except OSError:
             os.close(handle)
             raise
-        holder = os.read(handle, 200).decode(errors="replace")
         os.close(handle)  # locked elsewhere, or just removed by the previous process
         if not taken:
             if time.monotonic() >= deadline:
