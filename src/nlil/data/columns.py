@@ -184,7 +184,8 @@ def _recognised(names: Sequence[str]) -> dict[str, int]:
             found = {"subject": names.index(subject), "object": names.index(object)}
             if (predicate := first((*PREDICATES, "label"))) is not None:
                 found["predicate"] = predicate
-    if not found and len(names) == 3 and (predicate := first(SURE)) is not None:
+    further = first([name for some in FURTHER.values() for name in some])
+    if not found and further is None and len(names) == 3 and (predicate := first(SURE)) is not None:
         ends = [place for place in range(3) if place != predicate]
         found = {"subject": ends[0], "predicate": predicate, "object": ends[1]}
     entity = first(ENTITIES)
