@@ -30,7 +30,8 @@ from ..data.facts import Splits
 from ..data.files import TEST_EXAMPLES, UTF8, ending, present, stem, unreadable
 from ..data.graphml import read_graphml
 from ..data.json_lines import read_json_lines
-from ..data.numbers import ENDINGS, FILE_STEM, read_numbers, with_numbers
+from ..data.numbers import ENDINGS, FILE_STEM, read_numbers, with_numbers, with_own_numbers
+from ..data.prefixes import short_name, with_short_names
 from ..data.prolog import read_examples, read_prolog
 from ..data.rdf import read_rdf
 from ..data.tables import read_parquet
@@ -94,7 +95,8 @@ def read_path(path: Path, name: str, options: DataOptions, like: Collection[Pred
             read = cached(str(path.resolve()), name, _data(path), lambda: _read_folder(path, name, options), how)
             return _numbered(read, path, options, like)
         files = [path, *files_beside(path)] if ending(path) == ".json" else [path]
-        return cached(str(path.resolve()), name, files, lambda: _read_file(path, name, options), how)
+        read = cached(str(path.resolve()), name, files, lambda: _read_file(path, name, options), how)
+        return with_own_numbers(read, options.cuts, like)
     except DataError as error:
         raise error if error.path is not None else DataError(str(error), path) from error
     except OSError as error:
@@ -127,7 +129,8 @@ def _read_folder(folder: Path, name: str, options: DataOptions) -> Dataset:
 
 
 def _numbered(dataset: Dataset, folder: Path, options: DataOptions, like: Collection[Predicate]) -> Dataset:
-    """Add predicates for the folder's numbers, if it has any; bk.pl is read alone."""
+    """Add predicates for the numbers among the facts and for the folder's numbers; bk.pl is read alone."""
+    dataset = with_own_numbers(dataset, options.cuts, like)
     files = [f for f in _files(folder) if stem(f).lower() == FILE_STEM and ending(f) in ENDINGS]
     if not files or present(folder, "bk.pl"):
         return dataset
@@ -241,14 +244,17 @@ def _finish(
 ) -> Dataset:
     if not len(got.of("train")):
         raise DataError("expected at least one training fact, got none", source)
-    predicate_names = {predicate.name for predicate in got.predicates}
-    predicate_labels = {n: label for n, label in got.labels.items() if n in predicate_names}
-    entity_labels = {**got.labels, **_labels(folder, "labels", encoding)}
+    predicate_names = dict.fromkeys([*(predicate.name for predicate in got.predicates), *got.numbers])
+    short = {name: short_name(name, got.prefixes) for name in predicate_names}
+    predicate_labels = {name: text for name, text in short.items() if text != name}
+    predicate_labels |= {n: label for n, label in got.labels.items() if n in predicate_names}
     predicate_labels |= _labels(folder, "relation_labels", encoding)
-    kb = got.knowledge_base(entity_labels=entity_labels, predicate_labels=predicate_labels)
+    given = {**got.labels, **_labels(folder, "labels", encoding)}
+    entity_labels = with_short_names(given, got.entities, got.prefixes)
+    kb = got.knowledge_base(entity_labels=entity_labels, predicate_labels=predicate_labels, prefixes=dict(got.prefixes))
     negatives = {role.removeprefix("negatives "): facts for role, facts in got.facts.items() if " " in role}
     splits = Splits(kb.facts, got.of("valid"), got.of("test"), negatives)
-    return make_dataset(name, kb, splits, targets, notes=(*notes, *got.notes))
+    return replace(make_dataset(name, kb, splits, targets, notes=(*notes, *got.notes)), numbers=got.numbers)
 
 
 def _labels(folder: Path | None, name: str, encoding: str) -> dict[str, str]:
