@@ -47,6 +47,7 @@ class Batch:
         weight: weights in [0, 1]; None: all are 1.
         split: the split that the rows name themselves; empty: that of their file.
         numbers: numbers of entities, as (attribute, entity, number).
+        time: when each fact held, as text; None: not given.
     """
 
     subject: pa.DictionaryArray
@@ -58,6 +59,7 @@ class Batch:
     split: str = ""
     prefixes: Mapping[str, str] = field(default_factory=dict)
     numbers: Sequence[tuple[str, str, float]] = ()
+    time: pa.Array | None = None
 
     @classmethod
     def of(cls, subject: Any, predicate: Any, object: Any = None, weight: Any = None, **rest: Any) -> Batch:
@@ -93,8 +95,10 @@ class Batch:
         chosen = number_array(rows)
         object = None if self.object is None else self.object.take(chosen)
         weight = None if self.weight is None else self.weight[rows]
+        time = None if self.time is None else self.time.take(chosen)
         parts = self.subject.take(chosen), self.predicate.take(chosen), object
-        return replace(self, subject=parts[0], predicate=parts[1], object=parts[2], weight=weight, split=split)
+        columns = {"subject": parts[0], "predicate": parts[1], "object": parts[2], "weight": weight, "time": time}
+        return replace(self, **columns, split=split)
 
 
 @dataclass(frozen=True, eq=False)

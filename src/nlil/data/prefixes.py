@@ -46,7 +46,7 @@ def with_short_names(labels: Mapping[str, str], names: Vocabulary, prefixes: Pre
 
     texts: pa.Array = pa.nulls(len(names), pa.large_string())
     # As in `short_name`: longer namespaces overwrite shorter ones, and of equal ones the first prefix is kept.
-    ordered = list(reversed(prefixes.items()))
+    ordered = list(prefixes.items())[::-1]
     ordered.sort(key=lambda one: len(one[1]))
     for prefix, space in ordered:
         if space:

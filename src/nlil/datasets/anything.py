@@ -37,7 +37,7 @@ def as_dataset(source: Any, seed: int = 0, options: DataOptions | None = None) -
         return load_dataset(source, seed=seed, options=options)
     if _is_pair(source):
         kb, splits = source
-    elif _is_table(source):
+    elif is_table(source):
         kb, splits = table_splits(source, options.columns)
     else:
         kb = as_base(source)
@@ -61,7 +61,8 @@ def as_base(source: Any) -> KnowledgeBase:
     raise DataError(f"expected {expected}, got {type(source).__name__}")
 
 
-def _is_table(source: Any) -> bool:
+def is_table(source: Any) -> bool:
+    """Return whether `source` is a pandas or Arrow table."""
     return isinstance(source, pa.Table) or hasattr(source, "itertuples")
 
 

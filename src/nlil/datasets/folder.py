@@ -70,6 +70,7 @@ ROLES = {
     "test_negatives": "negatives test",
 }
 """File name -> split, in reading order, which numbers the entities."""
+PLAIN_SPLITS = ("train", "valid", "test")
 NOT_FACTS = frozenset(
     {"labels", "relation_labels", "definitions", "entities", "relations", "readme", "license", FILE_STEM}
 )
@@ -213,7 +214,7 @@ def _plain_dataset(
             for batch in _batches(file, columns, options.encoding):
                 collector.add(batch, role)
     folder = source if source.is_dir() else None
-    return _finish(collector.finish(), name, source, folder, notes=notes, encoding=options.encoding)
+    return finished(collector.finish(), name, source, folder, notes=notes, encoding=options.encoding)
 
 
 def _batches(file: Path, columns: GivenColumns, encoding: str) -> Iterator[Batch]:
@@ -227,13 +228,24 @@ def file_batches(path: Path, options: DataOptions) -> Iterator[Batch]:
     return _batches(path, parse_columns(options.columns), options.encoding)
 
 
+def all_batches(path: Path, options: DataOptions) -> Iterator[Batch]:
+    """Yield the facts of all splits of a file or folder at `path`, read by `options`; scene graphs are refused."""
+    if not path.is_dir():
+        yield from file_batches(path, options)
+        return
+    tables = [f for f in _files(path) if ending(f) in FACT_ENDINGS and stem(f).lower() not in NOT_FACTS]
+    for role, files in _roles(path, tables, options).items():
+        for file in files if role in PLAIN_SPLITS else ():
+            yield from file_batches(file, options)
+
+
 def _check_ending(path: Path) -> None:
     if ending(path) not in FACT_ENDINGS:
         known = ", ".join(FACT_ENDINGS)
         raise DataError(f"expected a file ending in {known} or .json (also .gz), got {path.name!r}", path)
 
 
-def _finish(
+def finished(
     got: Collected,
     name: str,
     source: Path,
@@ -242,6 +254,17 @@ def _finish(
     notes: tuple[str, ...] = (),
     encoding: str = UTF8,
 ) -> Dataset:
+    """Return the data set of the facts that were read.
+
+    Args:
+        got: the facts.
+        name: the name of the data set.
+        source: the file or folder, for errors.
+        folder: where tables of labels are; None: nowhere.
+        targets: the default targets; None: every predicate with facts.
+        notes: further notes.
+        encoding: of the tables of labels.
+    """
     if not len(got.of("train")):
         raise DataError("expected at least one training fact, got none", source)
     predicate_names = dict.fromkeys([*(predicate.name for predicate in got.predicates), *got.numbers])
@@ -281,7 +304,7 @@ def _read_ilp(folder: Path, name: str, background: Path, examples: Path | None) 
     for kind, batch in read_examples(tests) if tests else ():
         collector.add(batch, "test" if kind == "pos" else "negatives test")
     ignored = ("bias.pl is not read here; nlil program respects it",) if present(folder, "bias.pl") else ()
-    return _finish(collector.finish(), name, folder, None, targets, ignored)
+    return finished(collector.finish(), name, folder, None, targets, ignored)
 
 
 def _predicates(batch: Batch) -> set[Predicate]:

@@ -90,12 +90,18 @@ def _found(
         return builtin
     from .folder import read_path  # imports all readers
 
+    path, name = place_of(source, may_download)
+    return read_path(path, name, options, like)
+
+
+def place_of(source: str | Path, may_download: bool = True) -> tuple[Path, str]:
+    """Return the path of a `source` and its name; a set of the catalogue is downloaded if it `may_download`."""
     path = source if isinstance(source, Path) else _folder_of_name(source, may_download)
     if path is not None:
-        return read_path(path, path.name if isinstance(source, Path) else source, options, like)
+        return path, path.name if isinstance(source, Path) else str(source)
     path = Path(source).expanduser()
     if str(source) and Path(str(path).removesuffix(ORIGINAL)).exists():
-        return read_path(path, path.name, options, like)
+        return path, path.name
     known = (*builtin_names(), *catalog_names())
     raise UnknownName("data set", str(source), known, "it is neither a known set nor an existing path")
 
