@@ -24,6 +24,7 @@ from pathlib import Path
 
 from ..data.builder import Batch, Collected, FactCollector
 from ..data.columns import GivenColumns, parse_columns
+from ..data.database import query_parts, read_query
 from ..data.dataset import DataOptions, Dataset, make_dataset
 from ..data.delimited import names_columns, read_delimited, read_labels
 from ..data.facts import Splits
@@ -102,6 +103,14 @@ def read_path(path: Path, name: str, options: DataOptions, like: Collection[Pred
         raise error if error.path is not None else DataError(str(error), path) from error
     except OSError as error:
         raise unreadable(path, error) from error
+
+
+def read_query_dataset(source: str, options: DataOptions) -> Dataset:
+    """Read the facts of a query on a DuckDB file (data/database.py), the `source`, by `options`; it is not cached."""
+    collector, path = FactCollector(), query_parts(source)[0]
+    for batch in read_query(source, parse_columns(options.columns)):
+        collector.add(batch)
+    return finished(collector.finish(), path.name, path, None)
 
 
 def _read_file(path: Path, name: str, options: DataOptions) -> Dataset:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..data.catalog import catalog_names, download, find
 from ..data.columns import columns_text
+from ..data.database import absolute_query, is_query
 from ..data.dataset import DataOptions, Dataset
 from ..data.facts import Splits
 from ..data.kb import KnowledgeBase
@@ -88,8 +89,10 @@ def _found(
     builtin = None if isinstance(source, Path) else make_builtin(source, seed)
     if builtin is not None:
         return builtin
-    from .folder import read_path  # imports all readers
+    from .folder import read_path, read_query_dataset  # imports all readers
 
+    if isinstance(source, str) and is_query(source):
+        return read_query_dataset(source, options)
     path, name = place_of(source, may_download)
     return read_path(path, name, options, like)
 
@@ -122,6 +125,8 @@ def lasting_source(source: str) -> str:
 
     A name wins, as in `load_dataset`.
     """
+    if is_query(source):
+        return absolute_query(source)
     if source.endswith(ORIGINAL):
         return lasting_source(source.removesuffix(ORIGINAL)) + ORIGINAL
     if source.partition(":")[0] in builtin_names() or source in catalog_names() or find(source) is not None:

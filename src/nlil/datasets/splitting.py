@@ -20,6 +20,7 @@ from ..data.arrays import Doubles, Longs, Mask
 from ..data.arrow import to_numpy
 from ..data.builder import FactCollector
 from ..data.columns import columns_text, parse_columns
+from ..data.database import is_query, query_parts, read_query
 from ..data.dataset import DataOptions, Dataset, make_dataset
 from ..data.delimited import parse_numbers
 from ..data.facts import Facts, Splits
@@ -123,7 +124,10 @@ def _split_by_time(source: Any, options: DataOptions, valid: float, test: float)
     if not parse_columns(options.columns).get("time"):
         raise ConfigError("by=time: expected the column of times, for example --columns time=since, got none", "by")
     path, name = Path(IN_MEMORY), IN_MEMORY
-    if isinstance(source, str | Path):
+    if isinstance(source, str) and is_query(source):
+        path, name = query_parts(source)[0], source
+        batches = list(read_query(source, parse_columns(options.columns)))
+    elif isinstance(source, str | Path):
         path, name = place_of(source)
         batches = list(all_batches(path, options))
     elif is_table(source):

@@ -60,6 +60,13 @@ def test_dates_are_in_the_order_of_their_text(tmp_path):
     assert found == ({"p(c, a)"}, {"p(b, c)"}, {"p(a, b)"})
 
 
+def test_facts_of_one_date_stay_together(tmp_path):
+    days = ["2001-02-01", "2001-02-02", "2001-02-02", "2001-02-03"]
+    write(tmp_path / "f.csv", "s,p,o,t1\n" + "".join(f"a{i},p,b,{day}\n" for i, day in enumerate(days)))
+    found = parts(nlil.split(tmp_path / "f.csv", by="time", valid=0, test=0.5, columns="time=t1"))
+    assert found == ({"p(a0, b)", "p(a1, b)", "p(a2, b)"}, set(), {"p(a3, b)"})
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
