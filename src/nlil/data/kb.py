@@ -121,6 +121,13 @@ class KnowledgeBase:
 
         return from_pykeen(factory)
 
+    @classmethod
+    def from_pyg(cls, data: Any) -> KnowledgeBase:
+        """Make a base from the edges of `data`, a Data or HeteroData of PyTorch Geometric (see data/pyg.py)."""
+        from .pyg import from_pyg
+
+        return from_pyg(data)
+
     def __repr__(self) -> str:
         counts = f"{len(self.facts):,} facts, {self.num_entities:,} entities, {self.num_predicates:,} predicates"
         return f"<KnowledgeBase: {counts}>"

@@ -12,6 +12,7 @@ import pyarrow as pa
 from ..data.dataset import DataOptions, Dataset, make_dataset
 from ..data.facts import Splits
 from ..data.kb import KnowledgeBase
+from ..data.pyg import is_pyg
 from ..data.tables import table_splits
 from ..errors import DataError
 from .load import load_dataset
@@ -25,8 +26,8 @@ def as_dataset(source: Any, seed: int = 0, options: DataOptions | None = None) -
 
     Args:
         source: A name or a path; a Dataset, a KnowledgeBase, or a pair of it and its Splits; a pandas or Arrow table,
-            whose column of splits counts; a NetworkX graph; a PyKEEN TriplesFactory; an array or a list of tuples
-            (subject, predicate, object).
+            whose column of splits counts; a NetworkX graph; a PyKEEN TriplesFactory; a Data or HeteroData of
+            PyTorch Geometric; an array or a list of tuples (subject, predicate, object).
         seed: Of built-in sets.
         options: The columns of a table, and what to do with facts of files; default: as in `load_dataset`.
     """
@@ -53,6 +54,8 @@ def as_base(source: Any) -> KnowledgeBase:
         return KnowledgeBase.from_networkx(source)
     if hasattr(source, "mapped_triples"):
         return KnowledgeBase.from_pykeen(source)
+    if is_pyg(source):
+        return KnowledgeBase.from_pyg(source)
     if isinstance(source, np.ndarray):
         return KnowledgeBase.from_numpy(source)
     if isinstance(source, Iterable):
