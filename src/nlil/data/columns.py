@@ -188,15 +188,15 @@ def _recognised(names: Sequence[str]) -> dict[str, int]:
             found = {"subject": names.index(subject), "object": names.index(object)}
             if (predicate := first((*PREDICATES, "label"))) is not None:
                 found["predicate"] = predicate
-    further = first([name for some in FURTHER.values() for name in some])
-    if not found and further is None and len(names) == 3 and (predicate := first(SURE)) is not None:
-        ends = [place for place in range(3) if place != predicate]
-        found = {"subject": ends[0], "predicate": predicate, "object": ends[1]}
     entity = first(ENTITIES)
     if not found and entity is not None and (predicate := first(CLASSES, [entity])) is not None:
         found = {"subject": entity, "predicate": predicate}
         if (label := first(("name", "title"), list(found.values()))) is not None and names[entity] == "id":
             found["label"] = label
+    is_plain = len(names) == 3 and not any(first(some) is not None for some in FURTHER.values())
+    if not found and is_plain and (predicate := first(SURE)) is not None:
+        ends = [place for place in range(3) if place != predicate]
+        found = {"subject": ends[0], "predicate": predicate, "object": ends[1]}
     if found:
         for role, some in FURTHER.items():
             if role not in found and (place := first(some, list(found.values()))) is not None:
