@@ -51,6 +51,7 @@ __all__ = [
     "read_rules",
     "rule_card",
     "rule_stats",
+    "split",
     "what_if",
     "why_not",
     "with_numbers",
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from .data.kb import KnowledgeBase
     from .data.numbers import with_numbers
     from .datasets import load, load_dataset
+    from .datasets.splitting import split
     from .errors import NlilError
     from .evaluation.completion import NewFacts, complete
     from .evaluation.fidelity import Fidelity
@@ -95,6 +97,7 @@ _HOME = {
     "data.kb": ("KnowledgeBase",),
     "data.numbers": ("with_numbers",),
     "datasets": ("load", "load_dataset"),
+    "datasets.splitting": ("split",),
     "errors": ("NlilError",),
     "evaluation.completion": ("NewFacts", "complete"),
     "evaluation.fidelity": ("Fidelity",),

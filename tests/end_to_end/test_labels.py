@@ -92,8 +92,8 @@ def test_split_by_command(tmp_path: Path, nlil_command: Nlil) -> None:
     assert subjects[0].isdisjoint(subjects[2])
     assert subjects[2]
     assert (
-        "by: expected random or entity"
-        in nlil_command("split", "kin", "--out", tmp_path / "x", "--by", "time").complaint
+        "by: expected random, entity or time"
+        in nlil_command("split", "kin", "--out", tmp_path / "x", "--by", "place").complaint
     )
     assert (
         "sum to less than 1"

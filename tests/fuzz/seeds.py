@@ -105,8 +105,15 @@ GRAPHML = """<?xml version="1.0" encoding="UTF-8"?>
 """
 TURTLE = (
     "@prefix : <http://x/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
+    "@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .\n"
     ":ann :mother :bea , :tom ; a :Female .\n"
-    ':bea rdfs:label "Bea"@en ; :age 7 . _:b :mother [ :father "x"^^<http://t> ] .\n'
+    ':bea rdfs:label "Bea"@en ; :age 7 . _:b :mother [ :father "x"^^<http://t> ] . :ann :age 31.5, 4 .\n'
+    ':tom :born "1999-02-03"^^xsd:date . :bea :born "2001"^^xsd:gYear .\n'
+)
+SQL = (
+    "SELECT * FROM facts",
+    "SELECT s AS head, p AS relation, o AS tail, w AS weight FROM facts WHERE o LIKE '%a' OR s = 'ann'",
+    "SELECT o AS subject, 'p' AS predicate, count(*) AS object FROM facts GROUP BY o HAVING count(*) > 0",
 )
 PROLOG = (
     "% facts\nmother(ann, bea). mother('Ann B', \"x\").\nfemale(ann). likes(a, -7).\n"

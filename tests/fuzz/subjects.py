@@ -95,6 +95,27 @@ def read_data(folder: Path) -> None:
     load_dataset(files[0] if len(files) == 1 else folder)
 
 
+def read_sql(folder: Path) -> None:
+    """Read the rows of a query on a DuckDB file."""
+    from nlil.datasets import load_dataset
+
+    load_dataset(f"duckdb:///{database()}?{_text(folder)}")
+
+
+@cache
+def database() -> Path:
+    """A DuckDB file with the facts that rules are about."""
+    import tempfile
+
+    import duckdb
+
+    path = Path(tempfile.mkdtemp()) / "facts.db"
+    with duckdb.connect(str(path)) as made:
+        made.execute("CREATE TABLE facts (s VARCHAR, p VARCHAR, o VARCHAR, w DOUBLE)")
+        made.executemany("INSERT INTO facts VALUES (?, ?, ?, .5)", [list(row) for row in seeds.BINARY])
+    return path
+
+
 def data_seeds(*endings: str) -> Callable[[], Sequence[Files]]:
     """Return the inputs with a file of one of these endings."""
 
@@ -429,6 +450,7 @@ SUBJECTS = (
     Subject("parquet", data_seeds(".parquet"), read_data, 2),
     Subject("graphml", data_seeds(".graphml"), read_data),
     Subject("rdf", data_seeds(".ttl", ".nt"), read_data, packages=("pyoxigraph",)),
+    Subject("sql", lambda: seeds.text_files("query", *seeds.SQL), read_sql, packages=("duckdb",)),
     Subject("prolog", data_seeds(".pl"), read_data, 2),
     Subject("scenes", data_seeds(".json", ".json.gz"), read_data, 4, ("ijson",)),
     Subject("columns", columns_seeds, read_with_columns),

@@ -39,7 +39,9 @@ PLAIN_WIDTH = 160
 """Width of tables that are not shown on a terminal, so that rules stay on one line."""
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
-Source = Annotated[str, typer.Argument(metavar="DATA", help="A built-in or catalogue name, or a path.")]
+Source = Annotated[
+    str, typer.Argument(metavar="DATA", help="A built-in or catalogue name, a path, or duckdb:///FILE?QUERY.")
+]
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -17,7 +18,7 @@ import pyarrow.compute as pc
 
 from ..errors import DataError
 from ..logic.predicate import Fact, Predicate
-from .arrays import Floats, Ids, Longs, Mask
+from .arrays import Doubles, Floats, Ids, Longs, Mask
 from .arrow import number_array, string_array, to_numpy
 from .facts import NO_OBJECT, Facts
 from .kb import KnowledgeBase
@@ -36,7 +37,8 @@ Row = tuple[str, str, str | None, float]
 class Batch:
     """Rows by name as dictionary-encoded columns; a null object marks a unary fact.
 
-    `labels` are display names; `notes` say what the reader skipped, and why.
+    `labels` are display names; `notes` say what the reader skipped, and why; `prefixes` shorten names (prefix ->
+    namespace).
 
     Attributes:
         subject: names of the first arguments.
@@ -44,6 +46,8 @@ class Batch:
         object: names of the second arguments; None: all facts are unary.
         weight: weights in [0, 1]; None: all are 1.
         split: the split that the rows name themselves; empty: that of their file.
+        numbers: numbers of entities, as (attribute, entity, number).
+        time: when each fact held, as text; None: not given.
     """
 
     subject: pa.DictionaryArray
@@ -53,6 +57,9 @@ class Batch:
     labels: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     split: str = ""
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+    numbers: Sequence[tuple[str, str, float]] = ()
+    time: pa.Array | None = None
 
     @classmethod
     def of(cls, subject: Any, predicate: Any, object: Any = None, weight: Any = None, **rest: Any) -> Batch:
@@ -88,8 +95,10 @@ class Batch:
         chosen = number_array(rows)
         object = None if self.object is None else self.object.take(chosen)
         weight = None if self.weight is None else self.weight[rows]
+        time = None if self.time is None else self.time.take(chosen)
         parts = self.subject.take(chosen), self.predicate.take(chosen), object
-        return replace(self, subject=parts[0], predicate=parts[1], object=parts[2], weight=weight, split=split)
+        columns = {"subject": parts[0], "predicate": parts[1], "object": parts[2], "weight": weight, "time": time}
+        return replace(self, **columns, split=split)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +111,8 @@ class Collected:
         facts: the facts of each split, by the name of the split.
         labels: the label of an entity or predicate, by its name.
         notes: what readers skipped or decided, one sentence each.
+        prefixes: prefix -> namespace, to shorten names.
+        numbers: the entities that have a number, and the number, by attribute.
     """
 
     entities: Vocabulary
@@ -109,6 +120,8 @@ class Collected:
     facts: Mapping[str, Facts]
     labels: Mapping[str, str]
     notes: tuple[str, ...]
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+    numbers: Mapping[str, tuple[Ids, Doubles]] = field(default_factory=dict)
 
     def of(self, split: str) -> Facts:
         """Return the facts of a split, which may be empty."""
@@ -195,6 +208,9 @@ class FactCollector:
         self._predicate_ids: dict[Predicate, int] = {}
         self._labels: dict[str, str] = {}
         self._notes: list[str] = []
+        self._prefixes: dict[str, str] = {}
+        self._numbers: dict[str, dict[str, float]] = {}
+        self._further: Counter[str] = Counter()
 
     def register(self, names: Sequence[str]) -> None:
         """Assign ids to the entities `names` before their facts are added; they may have none."""
@@ -206,6 +222,12 @@ class FactCollector:
         split = batch.split or split
         self._labels.update(batch.labels)
         self._notes += batch.notes
+        for prefix, space in batch.prefixes.items():
+            if (known := self._prefixes.setdefault(prefix, space)) != space:
+                self._notes.append(f"the prefix {prefix}: stands for {known}; names in {space} are not shortened by it")
+        for attribute, entity, number in batch.numbers:
+            if self._numbers.setdefault(attribute, {}).setdefault(entity, number) != number:
+                self._further[attribute] += 1
         names, subject, object = _numbered_within(batch)
         for column in (names, batch.predicate.dictionary):
             _refuse_long(column)
@@ -227,7 +249,27 @@ class FactCollector:
         for new, predicate in enumerate(predicates):
             order[self._predicate_ids[predicate]] = new
         facts = {split: _join(parts, order) for split, parts in self._done.items()}
-        return Collected(Vocabulary(self._names), predicates, facts, self._labels, tuple(dict.fromkeys(self._notes)))
+        entities = Vocabulary(self._names)
+        numbers = self._numbered(entities)
+        notes = tuple(dict.fromkeys(self._notes))
+        return Collected(entities, predicates, facts, self._labels, notes, self._prefixes, numbers)
+
+    def _numbered(self, entities: Vocabulary) -> dict[str, tuple[Ids, Doubles]]:
+        """Return the numbers by id; entities without facts have none, and notes say what is left out."""
+        numbers: dict[str, tuple[Ids, Doubles]] = {}
+        without_facts: set[str] = set()
+        for attribute, values in self._numbers.items():
+            names = list(values)
+            ids = entities.ids_of(Vocabulary(names))
+            known = ids >= 0
+            without_facts.update(names[i] for i in np.flatnonzero(~known))
+            if known.any():
+                numbers[attribute] = ids[known], np.asarray(list(values.values()), np.float64)[known]
+        for attribute, count in self._further.items():
+            self._notes.append(f"{attribute}: {count:,} further numbers of entities that have several are not read")
+        if without_facts:
+            self._notes.append(f"the numbers of {len(without_facts):,} entities without facts are ignored")
+        return numbers
 
     def _predicates(self, column: pa.DictionaryArray, is_binary: Mask) -> Ids:
         key = _codes(column.indices) * 2 + is_binary

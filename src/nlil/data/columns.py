@@ -3,6 +3,7 @@
     subject=source,predicate=type,object=target     by name
     subject=1,predicate=3,object=2                  by position, from 1
     weight=score,split=fold,label=title             further roles; an empty value leaves a column out
+    time=since                                      read only to divide facts by time (datasets/splitting.py)
 
 Recognised names are subject/object, s/p/o, head/tail, h/r/t, source/target, from/to, start/end (also as Neo4j writes
 them: `:START_ID(Person)`, `:TYPE`), the two columns beside a predicate or a relation, whatever their names, and for
@@ -18,7 +19,7 @@ from typing import Any
 
 from ..errors import ConfigError, DataError
 
-ROLES = ("subject", "predicate", "object", "weight", "split", "label", "object_label", "predicate_label")
+ROLES = ("subject", "predicate", "object", "weight", "split", "label", "object_label", "predicate_label", "time")
 LETTERS = (("s", "p", "o"), ("h", "r", "t"))
 ENDS = (
     ("subject", "object"),
@@ -115,6 +116,7 @@ def find_layout(names: Sequence[str], given: GivenColumns, table: str) -> Column
         table: the name of the table, for the predicate of pairs; empty: pairs are refused.
     """
     known = _recognised([_plain(name) for name in names])
+    is_header = bool(known)
     place: dict[str, int] = {}
     has_name = False
     for role, column in given.items():
@@ -123,8 +125,10 @@ def find_layout(names: Sequence[str], given: GivenColumns, table: str) -> Column
             has_name |= is_name
     if not place and not known:
         return POSITIONAL
+    if not known and set(place) == {"time"}:
+        known = {role: i for i, role in enumerate(ROLES[:3]) if i < len(names)}
     rest = {role: i for role, i in known.items() if role not in given and i not in place.values()}
-    return _checked({**rest, **place}, names, table, has_name or bool(known))
+    return _checked({**rest, **place}, names, table, has_name or is_header)
 
 
 def _checked(chosen: Mapping[str, int], names: Sequence[str], table: str, has_header: bool) -> ColumnLayout:

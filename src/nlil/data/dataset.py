@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ import pyarrow as pa
 from ..errors import ConfigError
 from ..logic.predicate import Predicate
 from ..logic.rule import Rule
-from .arrays import Ids
+from .arrays import Doubles, Ids
 from .arrow import string_array, string_parts
 from .columns import columns_text
 from .facts import Facts, Splits
@@ -83,7 +83,8 @@ class Dataset:
     the facts of each split by id; `targets` are learned by default. `checksum` is the SHA-256 of the content: names,
     ids and facts of every split. `notes` say what the reader skipped or decided, one sentence each. `planted` are the
     rules that a built-in generator makes true, without exception on its training facts (in `scenes` up to its stated
-    noise); for other data it is empty.
+    noise); for other data it is empty. `numbers` are attributes that were read but not yet cut into predicates (see
+    numbers.py): the entities that have one, and their numbers, by name.
     """
 
     name: str
@@ -93,6 +94,7 @@ class Dataset:
     checksum: str
     planted: tuple[Rule, ...] = ()
     notes: tuple[str, ...] = ()
+    numbers: Mapping[str, tuple[Ids, Doubles]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<Dataset {self.name}: {self.kb!r}, {self.splits!r}>"

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from ..logic.predicate import Predicate
 from .array_file import damaged, open_arrays, write_arrays
-from .arrays import Longs
+from .arrays import Doubles, Ids, Longs
 from .arrow import string_array, string_parts
 from .dataset import Dataset
 from .facts import NO_OBJECT, Facts, Splits
@@ -27,7 +27,17 @@ COLUMNS = ("predicate", "subject", "object", "weight")
 PLAIN_SPLITS = ("train", "valid", "test")
 ARRAYS_OF_BASE = ("graph_of", "boxes", "graph_sizes")
 STORED_FIELDS = frozenset(
-    ("entities", "predicates", "facts", "classes", "geometry", "entity_labels", "predicate_labels", "graph_names")
+    (
+        "entities",
+        "predicates",
+        "facts",
+        "classes",
+        "geometry",
+        "entity_labels",
+        "predicate_labels",
+        "graph_names",
+        "prefixes",
+    )
 ) | frozenset(ARRAYS_OF_BASE)
 """All fields of KnowledgeBase. A new one must be written and read here."""
 
@@ -55,11 +65,16 @@ def write_dataset(path: Path, dataset: Dataset, about: Mapping[str, Any]) -> Non
     for name in ARRAYS_OF_BASE:
         if (array := getattr(kb, name)) is not None:
             file.add(name, array)
+    for place, (ids, values) in enumerate(dataset.numbers.values()):
+        file.add(f"numbers {place} entities", ids)
+        file.add(f"numbers {place} values", values)
     content = {
         "about": dict(about),
         "facts": places,
         "predicates": _plain(kb.predicates),
         "predicate labels": dict(kb.predicate_labels),
+        "prefixes": dict(kb.prefixes),
+        "numbers": list(dataset.numbers),
         "classes": sorted(kb.classes),
         "geometry": sorted(kb.geometry),
         "targets": _plain(dataset.targets),
@@ -102,6 +117,7 @@ def _dataset(file: _Reader, content: dict[str, Any], name: str) -> Dataset:
         geometry=ids["geometry"],
         entity_labels=labels,
         predicate_labels=content["predicate labels"],
+        prefixes=content["prefixes"],
         graph_names=graphs,
         **{key: file.arrays.get(key) for key in ARRAYS_OF_BASE},
     )
@@ -111,7 +127,9 @@ def _dataset(file: _Reader, content: dict[str, Any], name: str) -> Dataset:
             file.expect(each is None or len(each) >= kb.num_graphs, "graphs without a name or a size")
     parts = (_parts(facts, f"{kind} ") for kind in ("negatives", "context"))
     splits = Splits(facts["train"], facts["valid"], facts["test"], *parts)
-    return Dataset(name, kb, splits, _predicates(content["targets"]), content["checksum"], (), tuple(content["notes"]))
+    numbers = {column: file.numbers_of(place, len(entities)) for place, column in enumerate(content["numbers"])}
+    targets, notes = _predicates(content["targets"]), tuple(content["notes"])
+    return Dataset(name, kb, splits, targets, content["checksum"], (), notes, numbers)
 
 
 def _parts(facts: Mapping[str, Facts], begin: str) -> dict[str, Facts]:
@@ -178,6 +196,12 @@ class _Reader:
             self.expect(weight.dtype == np.float32 and weight.shape == predicate.shape, "weights of facts")
             self.expect(not len(weight) or (weight.min() >= 0 and weight.max() <= 1), "weights outside [0, 1]")
         return Facts(predicate, subject, object, weight)
+
+    def numbers_of(self, place: int, num_entities: int) -> tuple[Ids, Doubles]:
+        ids, values = (self.arrays[f"numbers {place} {part}"] for part in ("entities", "values"))
+        fine = ids.dtype == np.int32 and values.dtype == np.float64 and ids.shape == values.shape == (ids.size,)
+        self.expect(fine and (not ids.size or (ids.min() >= 0 and ids.max() < num_entities)), "numbers of entities")
+        return ids, values
 
     def strings(self, name: str) -> pa.Array:
         offsets: Longs = self.arrays[f"{name} offsets"]

@@ -31,7 +31,7 @@ from .arrays import Doubles, Longs, Mask
 from .builder import Batch
 from .columns import ADVICE, POSITIONAL, ColumnLayout, GivenColumns, find_layout
 from .files import UTF8, blocks, ending, lines, stem
-from .roles import EXPECTED_SPLIT, SPLIT_NAMES, by_split, row_labels, with_doubt
+from .roles import EXPECTED_SPLIT, EXPECTED_TIME, SPLIT_NAMES, by_split, present, row_labels, with_doubt
 
 SAMPLE_CHARACTERS = 1 << 16
 """The separator is detected in this many characters."""
@@ -252,13 +252,17 @@ def row_facts(rows: TableRows, layout: ColumnLayout, notes: tuple[str, ...] = ()
     if "split" in roles:
         unknown = ~np.asarray(pc.is_in(pc.utf8_lower(roles["split"]), SPLIT_NAMES).to_numpy(zero_copy_only=False))
         faults.append((unknown, lambda i: f"{EXPECTED_SPLIT}, got {roles['split'][i].as_py()!r}"))
+    time = roles.get("time")
+    if time is not None:
+        faults.append((~present(time), lambda i: f"{EXPECTED_TIME}, got none in {rows.text(i)!r}"))
     rows.check(*faults)
     if layout.many:
         each = pc.split_pattern(predicate, ";")
-        predicate, subject = each.values, subject.take(pc.list_parent_indices(each))
+        parents = pc.list_parent_indices(each)
+        predicate, subject, time = each.values, subject.take(parents), time if time is None else time.take(parents)
     if predicate is None:
         predicate = pa.repeat(pa.scalar(layout.predicate, pa.large_string()), len(rows))
-    batch = Batch.of(subject, predicate, object, weight, notes=notes, labels=row_labels(roles))
+    batch = Batch.of(subject, predicate, object, weight, notes=notes, labels=row_labels(roles), time=time)
     yield from by_split(batch, roles.get("split"))
 
 

@@ -19,6 +19,7 @@ from ..logic.predicate import Fact, Predicate, Step
 from ..logic.query import Query
 from .arrays import Floats, Ids, Longs, Mask, counted, offsets
 from .facts import NO_OBJECT, Facts
+from .prefixes import full_name
 from .vocabulary import Vocabulary
 
 MOST_IDS = 2**31 - 1
@@ -37,8 +38,8 @@ class KnowledgeBase:
     predicates that form the exclusive class group of scene graphs. `boxes` (entities x 4: x, y, w, h in pixels) and
     `graph_sizes` (graphs x 2: width, height) say where objects are, NaN if unknown. Facts that are made from boxes are
     ordinary facts (`geometry` has the ids of their predicates). `entity_labels` and `predicate_labels` map names to
-    labels, which are for display and never serve as keys; `graph_names` are the names of the graphs, None if they have
-    none.
+    labels, which are for display and never serve as keys; `prefixes` (prefix -> namespace) shorten names that are IRIs;
+    `graph_names` are the names of the graphs, None if they have none.
     """
 
     entities: Vocabulary
@@ -52,6 +53,7 @@ class KnowledgeBase:
     graph_sizes: Floats | None = None
     graph_names: Vocabulary | None = None
     geometry: frozenset[int] = frozenset()
+    prefixes: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_facts(cls, facts: Iterable[PlainFact | Fact]) -> KnowledgeBase:
@@ -119,6 +121,13 @@ class KnowledgeBase:
 
         return from_pykeen(factory)
 
+    @classmethod
+    def from_pyg(cls, data: Any) -> KnowledgeBase:
+        """Make a base from the edges of `data`, a Data or HeteroData of PyTorch Geometric (see data/pyg.py)."""
+        from .pyg import from_pyg
+
+        return from_pyg(data)
+
     def __repr__(self) -> str:
         counts = f"{len(self.facts):,} facts, {self.num_entities:,} entities, {self.num_predicates:,} predicates"
         return f"<KnowledgeBase: {counts}>"
@@ -176,8 +185,13 @@ class KnowledgeBase:
             raise UnknownName("predicate", predicate.name, names, hint) from None
 
     def entity_id(self, name: str) -> int:
-        """Return the id of the entity with this `name`, else with this label. Raises UnknownName if it is ambiguous."""
+        """Return the id of the entity with this `name` (a prefix may stand for its namespace), else with this label.
+
+        Raises UnknownName if there is none, or several with this label.
+        """
         found = self.entities.find(name)
+        if found is None and self.prefixes:
+            found = self.entities.find(full_name(name, self.prefixes))
         if found is not None:
             return found
         if not self.entity_labels:
@@ -200,6 +214,9 @@ class KnowledgeBase:
         """Return the `query` with names in place of labels. Raises UnknownName for a name that is neither."""
         predicate = query.target
         if predicate not in self._predicate_ids:
+            predicate = Predicate(full_name(predicate.name, self.prefixes), predicate.arity)
+        if predicate not in self._predicate_ids:
+            predicate = query.target
             same = [
                 Predicate(name, predicate.arity)
                 for name in self._labelled_predicates.get(query.predicate.casefold(), [])
@@ -228,10 +245,16 @@ class KnowledgeBase:
         for p in self.predicates:
             if p.name == name and str(p.arity) == arity:
                 return p
+        if (full := full_name(text, self.prefixes)) != text and self._knows(full):
+            return self.predicate(full)
         labelled = self._labelled_predicates.get(text.casefold(), [])
         if len(labelled) == 1:
             return self.predicate(labelled[0])
         raise _unclear("predicate", text, labelled, [p.name for p in self.predicates], self.predicate_labels)
+
+    def _knows(self, text: str) -> bool:
+        """Return whether `text` is the name of a predicate, or `name/arity`."""
+        return any(text in (p.name, str(p)) for p in self.predicates)
 
     def code(self, step: Step) -> int:
         """Return the code of a step."""

@@ -20,7 +20,7 @@ mapping may also be {column: {entity: number}}. Entities without facts are ignor
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import ROUND_CEILING, Context
 from pathlib import Path
@@ -51,6 +51,9 @@ READABLE_DIGITS = 4
 
 NUMERIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_null)
 
+SHOWN_COLUMNS = 8
+"""Columns that a note lists."""
+
 Cuts = int | Sequence[float]
 """The number of quantile bins, or the cuts themselves."""
 ValueFacts = Mapping[Predicate, Ids]
@@ -73,14 +76,52 @@ def with_numbers(
     for name in by_column:
         if name not in columns:
             raise UnknownName("column of numbers", name, columns)
+    result = _with_columns(dataset, columns.items(), by_column, like)
+    return replace(result, notes=(*result.notes, *notes))
+
+
+def with_own_numbers(dataset: Dataset, cuts: Cuts = NUM_BINS, like: Iterable[Predicate] = ()) -> Dataset:
+    """Return the data set with the predicates of the numbers that were read with its facts, `dataset.numbers`.
+
+    Their names begin with that of the attribute, and so do their labels with its label. `cuts` and
+    `like` as in `with_numbers`; a note names the attributes that gave no predicate.
+    """
+    if not dataset.numbers:
+        return dataset
+    size = dataset.kb.num_entities
+
+    def columns() -> Iterator[tuple[str, Doubles]]:
+        for name, (ids, numbers) in dataset.numbers.items():
+            values = np.full(size, np.nan)
+            values[ids] = numbers
+            yield name, values
+
+    result = _with_columns(replace(dataset, numbers={}), columns(), dict.fromkeys(dataset.numbers, cuts), like)
+    made = [p.name for p in result.kb.predicates if p.arity == 1]
+    constant = [name for name in dataset.numbers if not cuts_in(made, name)]
+    if not constant:
+        return result
+    shown = ", ".join(dataset.kb.predicate_labels.get(name, name) for name in constant[:SHOWN_COLUMNS])
+    more = f" and {len(constant) - SHOWN_COLUMNS} more" if len(constant) > SHOWN_COLUMNS else ""
+    return replace(result, notes=(*result.notes, f"numbers that do not differ give no predicate: {shown}{more}"))
+
+
+def _with_columns(
+    dataset: Dataset, columns: Iterable[tuple[str, Doubles]], cuts: Mapping[str, Cuts], like: Iterable[Predicate]
+) -> Dataset:
+    """Return the data set with the predicates of these `columns`."""
     is_training = training_entities(dataset)
     known = {predicate.name for predicate in like}
     facts: dict[Predicate, Ids] = {}
-    for name, values in columns.items():
-        chosen = cuts_in(known, name) or by_column.get(name, NUM_BINS)
+    labels = dict(dataset.kb.predicate_labels)
+    for name, values in columns:
+        chosen = cuts_in(known, name) or cuts.get(name, NUM_BINS)
         for predicate, members in number_facts(name, values, is_training, chosen):
             facts[Predicate(predicate, 1)] = members
-    return replace(with_predicates(dataset, facts), notes=(*dataset.notes, *notes))
+            if name in labels:
+                labels[predicate] = labels[name] + predicate[len(name) :]
+    result = with_predicates(dataset, facts)
+    return replace(result, kb=replace(result.kb, predicate_labels=labels))
 
 
 def number_facts(

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .arrays import Mask
 from .arrow import string_array
 from .builder import Batch, encoded
 from .columns import ColumnLayout
@@ -21,6 +22,7 @@ SPLIT_OF = {
 }
 SPLIT_NAMES = string_array(SPLIT_OF)
 EXPECTED_SPLIT = "expected train, valid or test in the split column (--columns split= leaves it out)"
+EXPECTED_TIME = "expected a time in the time column"
 LABEL_ROLES = (("label", "subject"), ("object_label", "object"), ("predicate_label", "predicate"))
 LEAST_FACTS = 50
 """With fewer facts, many predicates are not suspicious."""
@@ -37,6 +39,11 @@ def by_split(batch: Batch, split: Any) -> Iterator[Batch]:
     for one in dict.fromkeys(SPLIT_OF.values()):
         if len(rows := np.flatnonzero(split_of == one)):
             yield batch.take(rows, one)
+
+
+def present(texts: pa.Array) -> Mask:
+    """Return which of `texts` are neither null nor empty."""
+    return np.asarray(pc.fill_null(pc.not_equal(texts, ""), False).to_numpy(zero_copy_only=False))
 
 
 def row_labels(roles: Mapping[str, Any]) -> dict[str, str]:

@@ -22,7 +22,7 @@ from .facts import Facts, Splits
 from .files import UTF8, ending, readable, stem
 from .kb import KnowledgeBase
 from .limits import MAX_EXPANSION, expanded_limit, refuse_columns
-from .roles import EXPECTED_SPLIT, SPLIT_NAMES, by_split, doubt_about, row_labels, with_doubt
+from .roles import EXPECTED_SPLIT, EXPECTED_TIME, SPLIT_NAMES, by_split, doubt_about, present, row_labels, with_doubt
 
 EXPECTED_COLUMNS = "the columns (entity, predicate) or (subject, predicate, object) with an optional weight"
 
@@ -188,6 +188,7 @@ def table_facts(
     if not layout.note and "weight" not in roles and "object" in roles and pa.types.is_floating(roles["object"].type):
         roles["weight"] = roles.pop("object")
     weight = _weights(roles["weight"], start) if "weight" in roles else None
+    time = _times(roles.pop("time"), start) if "time" in roles else None
     texts = {role: _strings(column, start) for role, column in roles.items() if role != "weight"}
     subject = _required(texts["subject"], "subject", start)
     if "predicate" in texts:
@@ -210,7 +211,7 @@ def table_facts(
         if pc.any(unknown).as_py():
             row = pc.index(unknown, True).as_py()
             raise DataError(f"row {start + row + 1}: {EXPECTED_SPLIT}, got {texts['split'][row].as_py()!r}")
-    batch = Batch(subject, predicate, object, weight, notes=notes, labels=row_labels(texts))
+    batch = Batch(subject, predicate, object, weight, notes=notes, labels=row_labels(texts), time=time)
     yield from by_split(batch, texts.get("split"))
 
 
@@ -229,6 +230,18 @@ def _strings(column: Any, start: int) -> Any:
     if not named and not pa.types.is_null(kind) and not pa.types.is_string_view(kind):
         raise DataError(f"expected names as text or whole numbers, got a column of {kind}")
     return column.cast(pa.large_string())
+
+
+def _times(column: Any, start: int) -> Any:
+    """Return times as text: numbers, or dates as ISO writes them."""
+    try:
+        texts = column.cast(pa.large_string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise DataError(f"expected times as numbers or dates, got a column of {column.type}") from error
+    is_present = present(texts)
+    if not is_present.all():
+        raise DataError(f"row {start + int(np.argmin(is_present)) + 1}: {EXPECTED_TIME}, got none")
+    return texts
 
 
 def _weights(column: Any, start: int) -> Any:
@@ -287,13 +300,17 @@ def table_splits(table: Any, columns: str | Mapping[str, Any] | None = None) -> 
 
     `columns` as in `from_arrow`; without such a column all facts are for training.
     """
-    is_arrow = isinstance(table, pa.Table)
-    batches = _table_batches(table, columns, refuse_missing=False) if is_arrow else frame_batches(table, columns)
-    got, labels = _collected(batches)
+    got, labels = _collected(any_table_batches(table, columns))
     if not len(got.of("train")):
         raise DataError("expected at least one training fact, got none")
     kb = got.knowledge_base(**labels)
     return kb, Splits(kb.facts, got.of("valid"), got.of("test"))
+
+
+def any_table_batches(table: Any, columns: str | Mapping[str, Any] | None = None) -> list[Batch]:
+    """Return the facts of a pandas or Arrow `table`, by name; `columns` as in `from_arrow`."""
+    is_arrow = isinstance(table, pa.Table)
+    return _table_batches(table, columns, refuse_missing=False) if is_arrow else frame_batches(table, columns)
 
 
 def frame_batches(frame: Any, columns: str | Mapping[str, Any] | None = None) -> list[Batch]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from ..data.dataset import DataOptions, Dataset, make_dataset
 from ..data.facts import Splits
 from ..data.kb import KnowledgeBase
+from ..data.pyg import is_pyg
 from ..data.tables import table_splits
 from ..errors import DataError
 from .load import load_dataset
@@ -25,8 +26,8 @@ def as_dataset(source: Any, seed: int = 0, options: DataOptions | None = None) -
 
     Args:
         source: A name or a path; a Dataset, a KnowledgeBase, or a pair of it and its Splits; a pandas or Arrow table,
-            whose column of splits counts; a NetworkX graph; a PyKEEN TriplesFactory; an array or a list of tuples
-            (subject, predicate, object).
+            whose column of splits counts; a NetworkX graph; a PyKEEN TriplesFactory; a Data or HeteroData of
+            PyTorch Geometric; an array or a list of tuples (subject, predicate, object).
         seed: Of built-in sets.
         options: The columns of a table, and what to do with facts of files; default: as in `load_dataset`.
     """
@@ -37,7 +38,7 @@ def as_dataset(source: Any, seed: int = 0, options: DataOptions | None = None) -
         return load_dataset(source, seed=seed, options=options)
     if _is_pair(source):
         kb, splits = source
-    elif _is_table(source):
+    elif is_table(source):
         kb, splits = table_splits(source, options.columns)
     else:
         kb = as_base(source)
@@ -53,6 +54,8 @@ def as_base(source: Any) -> KnowledgeBase:
         return KnowledgeBase.from_networkx(source)
     if hasattr(source, "mapped_triples"):
         return KnowledgeBase.from_pykeen(source)
+    if is_pyg(source):
+        return KnowledgeBase.from_pyg(source)
     if isinstance(source, np.ndarray):
         return KnowledgeBase.from_numpy(source)
     if isinstance(source, Iterable):
@@ -61,7 +64,8 @@ def as_base(source: Any) -> KnowledgeBase:
     raise DataError(f"expected {expected}, got {type(source).__name__}")
 
 
-def _is_table(source: Any) -> bool:
+def is_table(source: Any) -> bool:
+    """Return whether `source` is a pandas or Arrow table."""
     return isinstance(source, pa.Table) or hasattr(source, "itertuples")
 
 

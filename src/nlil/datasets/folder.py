@@ -24,13 +24,15 @@ from pathlib import Path
 
 from ..data.builder import Batch, Collected, FactCollector
 from ..data.columns import GivenColumns, parse_columns
+from ..data.database import query_parts, read_query
 from ..data.dataset import DataOptions, Dataset, make_dataset
 from ..data.delimited import names_columns, read_delimited, read_labels
 from ..data.facts import Splits
 from ..data.files import TEST_EXAMPLES, UTF8, ending, present, stem, unreadable
 from ..data.graphml import read_graphml
 from ..data.json_lines import read_json_lines
-from ..data.numbers import ENDINGS, FILE_STEM, read_numbers, with_numbers
+from ..data.numbers import ENDINGS, FILE_STEM, read_numbers, with_numbers, with_own_numbers
+from ..data.prefixes import short_name, with_short_names
 from ..data.prolog import read_examples, read_prolog
 from ..data.rdf import read_rdf
 from ..data.tables import read_parquet
@@ -69,6 +71,7 @@ ROLES = {
     "test_negatives": "negatives test",
 }
 """File name -> split, in reading order, which numbers the entities."""
+PLAIN_SPLITS = ("train", "valid", "test")
 NOT_FACTS = frozenset(
     {"labels", "relation_labels", "definitions", "entities", "relations", "readme", "license", FILE_STEM}
 )
@@ -94,11 +97,20 @@ def read_path(path: Path, name: str, options: DataOptions, like: Collection[Pred
             read = cached(str(path.resolve()), name, _data(path), lambda: _read_folder(path, name, options), how)
             return _numbered(read, path, options, like)
         files = [path, *files_beside(path)] if ending(path) == ".json" else [path]
-        return cached(str(path.resolve()), name, files, lambda: _read_file(path, name, options), how)
+        read = cached(str(path.resolve()), name, files, lambda: _read_file(path, name, options), how)
+        return with_own_numbers(read, options.cuts, like)
     except DataError as error:
         raise error if error.path is not None else DataError(str(error), path) from error
     except OSError as error:
         raise unreadable(path, error) from error
+
+
+def read_query_dataset(source: str, options: DataOptions) -> Dataset:
+    """Read the facts of a query on a DuckDB file (data/database.py), the `source`, by `options`; it is not cached."""
+    collector, path = FactCollector(), query_parts(source)[0]
+    for batch in read_query(source, parse_columns(options.columns)):
+        collector.add(batch)
+    return finished(collector.finish(), path.name, path, None)
 
 
 def _read_file(path: Path, name: str, options: DataOptions) -> Dataset:
@@ -127,7 +139,8 @@ def _read_folder(folder: Path, name: str, options: DataOptions) -> Dataset:
 
 
 def _numbered(dataset: Dataset, folder: Path, options: DataOptions, like: Collection[Predicate]) -> Dataset:
-    """Add predicates for the folder's numbers, if it has any; bk.pl is read alone."""
+    """Add predicates for the numbers among the facts and for the folder's numbers; bk.pl is read alone."""
+    dataset = with_own_numbers(dataset, options.cuts, like)
     files = [f for f in _files(folder) if stem(f).lower() == FILE_STEM and ending(f) in ENDINGS]
     if not files or present(folder, "bk.pl"):
         return dataset
@@ -210,7 +223,7 @@ def _plain_dataset(
             for batch in _batches(file, columns, options.encoding):
                 collector.add(batch, role)
     folder = source if source.is_dir() else None
-    return _finish(collector.finish(), name, source, folder, notes=notes, encoding=options.encoding)
+    return finished(collector.finish(), name, source, folder, notes=notes, encoding=options.encoding)
 
 
 def _batches(file: Path, columns: GivenColumns, encoding: str) -> Iterator[Batch]:
@@ -224,13 +237,24 @@ def file_batches(path: Path, options: DataOptions) -> Iterator[Batch]:
     return _batches(path, parse_columns(options.columns), options.encoding)
 
 
+def all_batches(path: Path, options: DataOptions) -> Iterator[Batch]:
+    """Yield the facts of all splits of a file or folder at `path`, read by `options`; scene graphs are refused."""
+    if not path.is_dir():
+        yield from file_batches(path, options)
+        return
+    tables = [f for f in _files(path) if ending(f) in FACT_ENDINGS and stem(f).lower() not in NOT_FACTS]
+    for role, files in _roles(path, tables, options).items():
+        for file in files if role in PLAIN_SPLITS else ():
+            yield from file_batches(file, options)
+
+
 def _check_ending(path: Path) -> None:
     if ending(path) not in FACT_ENDINGS:
         known = ", ".join(FACT_ENDINGS)
         raise DataError(f"expected a file ending in {known} or .json (also .gz), got {path.name!r}", path)
 
 
-def _finish(
+def finished(
     got: Collected,
     name: str,
     source: Path,
@@ -239,16 +263,30 @@ def _finish(
     notes: tuple[str, ...] = (),
     encoding: str = UTF8,
 ) -> Dataset:
+    """Return the data set of the facts that were read.
+
+    Args:
+        got: the facts.
+        name: the name of the data set.
+        source: the file or folder, for errors.
+        folder: where tables of labels are; None: nowhere.
+        targets: the default targets; None: every predicate with facts.
+        notes: further notes.
+        encoding: of the tables of labels.
+    """
     if not len(got.of("train")):
         raise DataError("expected at least one training fact, got none", source)
-    predicate_names = {predicate.name for predicate in got.predicates}
-    predicate_labels = {n: label for n, label in got.labels.items() if n in predicate_names}
-    entity_labels = {**got.labels, **_labels(folder, "labels", encoding)}
+    predicate_names = dict.fromkeys([*(predicate.name for predicate in got.predicates), *got.numbers])
+    short = {name: short_name(name, got.prefixes) for name in predicate_names}
+    predicate_labels = {name: text for name, text in short.items() if text != name}
+    predicate_labels |= {n: label for n, label in got.labels.items() if n in predicate_names}
     predicate_labels |= _labels(folder, "relation_labels", encoding)
-    kb = got.knowledge_base(entity_labels=entity_labels, predicate_labels=predicate_labels)
+    given = {**got.labels, **_labels(folder, "labels", encoding)}
+    entity_labels = with_short_names(given, got.entities, got.prefixes)
+    kb = got.knowledge_base(entity_labels=entity_labels, predicate_labels=predicate_labels, prefixes=dict(got.prefixes))
     negatives = {role.removeprefix("negatives "): facts for role, facts in got.facts.items() if " " in role}
     splits = Splits(kb.facts, got.of("valid"), got.of("test"), negatives)
-    return make_dataset(name, kb, splits, targets, notes=(*notes, *got.notes))
+    return replace(make_dataset(name, kb, splits, targets, notes=(*notes, *got.notes)), numbers=got.numbers)
 
 
 def _labels(folder: Path | None, name: str, encoding: str) -> dict[str, str]:
@@ -275,7 +313,7 @@ def _read_ilp(folder: Path, name: str, background: Path, examples: Path | None) 
     for kind, batch in read_examples(tests) if tests else ():
         collector.add(batch, "test" if kind == "pos" else "negatives test")
     ignored = ("bias.pl is not read here; nlil program respects it",) if present(folder, "bias.pl") else ()
-    return _finish(collector.finish(), name, folder, None, targets, ignored)
+    return finished(collector.finish(), name, folder, None, targets, ignored)
 
 
 def _predicates(batch: Batch) -> set[Predicate]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..data.catalog import catalog_names, download, find
 from ..data.columns import columns_text
+from ..data.database import absolute_query, is_query
 from ..data.dataset import DataOptions, Dataset
 from ..data.facts import Splits
 from ..data.kb import KnowledgeBase
@@ -88,14 +89,22 @@ def _found(
     builtin = None if isinstance(source, Path) else make_builtin(source, seed)
     if builtin is not None:
         return builtin
-    from .folder import read_path  # imports all readers
+    from .folder import read_path, read_query_dataset  # imports all readers
 
+    if isinstance(source, str) and is_query(source):
+        return read_query_dataset(source, options)
+    path, name = place_of(source, may_download)
+    return read_path(path, name, options, like)
+
+
+def place_of(source: str | Path, may_download: bool = True) -> tuple[Path, str]:
+    """Return the path of a `source` and its name; a set of the catalogue is downloaded if it `may_download`."""
     path = source if isinstance(source, Path) else _folder_of_name(source, may_download)
     if path is not None:
-        return read_path(path, path.name if isinstance(source, Path) else source, options, like)
+        return path, path.name if isinstance(source, Path) else str(source)
     path = Path(source).expanduser()
     if str(source) and Path(str(path).removesuffix(ORIGINAL)).exists():
-        return read_path(path, path.name, options, like)
+        return path, path.name
     known = (*builtin_names(), *catalog_names())
     raise UnknownName("data set", str(source), known, "it is neither a known set nor an existing path")
 
@@ -116,6 +125,8 @@ def lasting_source(source: str) -> str:
 
     A name wins, as in `load_dataset`.
     """
+    if is_query(source):
+        return absolute_query(source)
     if source.endswith(ORIGINAL):
         return lasting_source(source.removesuffix(ORIGINAL)) + ORIGINAL
     if source.partition(":")[0] in builtin_names() or source in catalog_names() or find(source) is not None:

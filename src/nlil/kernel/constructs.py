@@ -92,6 +92,9 @@ def mentions(rules: RuleSet, name: str) -> Mask:
     ]
     entity = rules.entities.find(name)
     if entity is None and not predicates:
+        same = [one for one, label in rules.entity_labels.items() if label == name]
+        entity = rules.entities.find(same[0]) if len(same) == 1 else None
+    if entity is None and not predicates:
         raise UnknownName("predicate or entity", name, [p.name for p in rules.predicates])
     if not len(rules):
         return np.zeros(0, bool)

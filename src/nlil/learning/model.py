@@ -165,8 +165,9 @@ def learn(
     """Learn rules from facts and return them with the facts, ready for questions.
 
     Args:
-        data: A name or a path; a pandas or Arrow table; a NetworkX graph; a PyKEEN TriplesFactory; an array or a list
-            of tuples (subject, predicate, object); a KnowledgeBase, alone or in a pair with its Splits; a Dataset.
+        data: A name or a path; a pandas or Arrow table; a NetworkX graph; a PyKEEN TriplesFactory; a Data or
+            HeteroData of PyTorch Geometric; an array or a list of tuples (subject, predicate, object); a KnowledgeBase,
+            alone or in a pair with its Splits; a Dataset.
         targets: Predicates to learn rules for; default: as in `nlil learn`.
         config: Settings; default: those of the command line.
         progress: Receives reports of progress.

@@ -1,0 +1,103 @@
+"""The rows of a SQL query on a DuckDB file as facts: duckdb:///file.db?SELECT a AS subject, ...
+
+What follows `duckdb:///` is a path as on the command line, so that of an absolute one begins with a fourth slash. The
+query is whatever follows the first `?`, as it is. It may only read this file, since the source of a run folder that
+somebody else made is a query too: one SELECT, a read-only connection, no access to other files, no extensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ..errors import DataError, require
+from .builder import ROWS_PER_BATCH, Batch
+from .columns import GivenColumns
+from .files import unreadable
+from .limits import refuse_columns
+from .roles import with_doubt
+from .tables import table_facts, table_layout
+
+SCHEME = "duckdb:///"
+RESTRICTED = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "temp_directory": "",
+}
+EXAMPLE = f"{SCHEME}facts.db?SELECT person AS subject, 'lives_in' AS predicate, city AS object FROM people"
+
+
+def is_query(source: object) -> bool:
+    """Return whether `source` is a query on a DuckDB file."""
+    return isinstance(source, str) and source.startswith(SCHEME)
+
+
+def query_parts(source: str) -> tuple[Path, str]:
+    """Return the file and the SQL of a `source`. Raises DataError if one is missing.
+
+    >>> query_parts("duckdb:///facts.db?SELECT 1")[1]
+    'SELECT 1'
+    """
+    place, _, query = source.removeprefix(SCHEME).partition("?")
+    if not place or not query.strip():
+        raise DataError(f"expected a file and a query, for example {EXAMPLE}, got {source!r}")
+    try:
+        source.encode()
+    except UnicodeEncodeError as error:
+        raise DataError(f"expected a query that is valid Unicode, got {source!r}") from error
+    return Path(place).expanduser(), query.strip()
+
+
+def absolute_query(source: str) -> str:
+    """Return `source` with the path of its file made absolute."""
+    path, query = query_parts(source)
+    return f"{SCHEME}{path.resolve()}?{query}"
+
+
+def read_query(source: str, columns: GivenColumns | None = None) -> Iterator[Batch]:
+    """Yield the facts that a query returns.
+
+    Args:
+        source: The file and the query.
+        columns: role -> column of the result, as given by the user; others are found by name, else by position.
+    """
+    path, query = query_parts(source)
+    duckdb = require("duckdb", "sql", "reading a DuckDB file")
+    try:
+        if path.is_dir():
+            raise DataError("expected a DuckDB file, got a folder", path)
+        path.stat()
+    except OSError as error:
+        raise unreadable(path, error) from error
+    try:
+        with duckdb.connect(str(path), read_only=True, config=RESTRICTED) as connection:
+            statements = connection.extract_statements(query)
+            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+                raise DataError(f"expected one SELECT, got {query!r}", path)
+            yield from _facts(connection.execute(statements[0]), path, columns or {})
+    except duckdb.Error as error:
+        said = " ".join(str(error).split("\n\n")[0].split())
+        raise DataError(f"expected a file and a query that DuckDB can read, got: {said}", path) from error
+    except DataError as error:
+        raise error if error.path is not None else DataError(str(error), path) from error
+
+
+def _facts(result: Any, path: Path, columns: GivenColumns) -> Iterator[Batch]:
+    names = [column[0] for column in result.description]
+    refuse_columns(len(names), path)
+    layout = table_layout(names, columns)
+    notes = (f"{path.name}: {layout.note}",) if layout.note else ()
+    start = 0
+    while rows := result.fetchmany(ROWS_PER_BATCH):
+        try:
+            values = dict(zip(layout.place, ([row[i] for row in rows] for i in layout.place.values())))
+            chosen = {role: pa.array(column) for role, column in values.items()}
+        except (pa.ArrowException, TypeError, OverflowError) as error:
+            raise DataError(f"expected columns of text or whole numbers, got: {error}", path) from error
+        facts = table_facts(chosen, layout, start, notes)
+        yield from facts if columns or start else with_doubt(facts, layout, path.name)
+        start += len(rows)
