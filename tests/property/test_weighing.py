@@ -13,20 +13,13 @@ from hypothesis import strategies as st
 from nlil.data.kb import KnowledgeBase
 from nlil.evaluation.plan import Plan
 from nlil.evaluation.ranking import Ranker
+from nlil.evaluation.samples import CandidateSample, best_candidates, without_evidence
 from nlil.evaluation.scoring import load_priors
 from nlil.explanation.firing import Firing
 from nlil.kernel.aggregation import KINDS, Aggregation, add, evidence, score, score_space
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.ruleset import RuleSet
-from nlil.learning.weighing import (
-    NUMBERS,
-    CandidateSample,
-    Trials,
-    _best_candidates,
-    _without_evidence,
-    ascend,
-    weights,
-)
+from nlil.learning.weighing import NUMBERS, Trials, ascend, weights
 from nlil.logic.formula import ANY, TRUE, Constant, Statement, X, Y
 from nlil.logic.parse import parse_rule
 from nlil.logic.predicate import Step
@@ -293,11 +286,11 @@ def test_the_best_are_the_first_of_the_largest(size, most, values, base, seed):
     others = np.setdiff1d(np.arange(size), [*known, answer])
     space.walk.seen[[*known, answer]] = 1
     chosen = np.zeros(most, np.int64)
-    found = _best_candidates(plan, space, touched, base, 1, chosen)
+    found = best_candidates(plan, space, touched, base, 1, chosen)
     order = others[np.argsort(-total[others], kind="stable")]
     assert chosen[:found].tolist() == order[total[order] > 0][:most].tolist()
     arguments = known.astype(np.int32), answer, answer in known
-    assert _without_evidence(plan, space, touched, base, 1, *arguments) == np.count_nonzero(total[others] == 0)
+    assert without_evidence(plan, space, touched, base, 1, *arguments) == np.count_nonzero(total[others] == 0)
 
 
 def no_plan() -> Plan:

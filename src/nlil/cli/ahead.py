@@ -2,7 +2,8 @@
 
 It evaluates a few rules on a small base, so that each loop is compiled for the types it will be called with. A process
 that needs a loop which is still being compiled waits for it (`DiskCache.alone`), and compiles what nobody has begun.
-Typing a function takes longer than optimizing it, so loops that call the same functions are left to one process.
+Typing a function takes longer than optimizing it, so loops that call the same functions are left to one process. The
+first process compiles short loops that it needs between two long ones, while this one goes on.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ import numpy as np
 
 def compile_ahead() -> None:
     """Start the process if nothing is compiled yet. It ends by itself; its results are cached on disk."""
-    from ..evaluation.places import score_places
+    from ..evaluation.blocks import score_queries
     from ..kernel.code_files import is_kept
 
-    if (os.cpu_count() or 1) > 1 and "NUMBA_DISABLE_JIT" not in os.environ and not is_kept(score_places):
+    if (os.cpu_count() or 1) > 1 and "NUMBA_DISABLE_JIT" not in os.environ and not is_kept(score_queries):
         quiet = subprocess.DEVNULL
         subprocess.Popen([sys.executable, "-m", __name__], stdin=quiet, stdout=quiet, stderr=quiet)
 
@@ -28,7 +29,6 @@ def compile_now() -> None:
     """Compile in the order of need, beginning after counting: the first process compiles what counts."""
     from ..datasets import load_dataset
     from ..evaluation.members import MemberScorer
-    from ..evaluation.ranking import Ranker
     from ..explanation.firing import Firing
     from ..kernel.compiled import SmallWork
     from ..kernel.ruleset import RuleSet
@@ -44,10 +44,7 @@ def compile_now() -> None:
     father, male = (kb.predicate_id(target) for target in rules.targets)
     facts, members = kb.facts.of(father), kb.facts.of(male).subject
     try_weighing(rules, kb, facts)
-    ranker = Ranker(rules, kb, 1)
-    ranker.evidence(father, 0, int(facts.subject[0]))
     MemberScorer(rules, kb, np.array([male], np.int32), 1).evidence(members)
-    ranker.rank(facts, facts)
     make_theory(rules, kb, 1, facts, threads=1, author="weights")
     firing = Firing(rules, kb)
     firing.pair(father, 0, 1)

@@ -11,10 +11,12 @@ import numpy as np
 from ..data.arrays import Ids, Longs
 from ..data.facts import Facts
 from ..kernel.aggregation import KINDS, SHIFT, ScoreSpace, evidence, kind_weights
+from .blocks import score_block
 from .members import MemberScorer
+from .places import QueryBlock
 from .programs import rule_firings
 from .queries import TargetQueries, flat
-from .ranking import Ranker, score_block
+from .ranking import Ranker
 
 MEMBERS_AT_ONCE = 1 << 14
 """Entities of a unary target per batch."""
@@ -122,8 +124,8 @@ def _strongest_crisp(
     best = np.zeros(len(candidate), np.int64)
 
     def run(space: ScoreSpace, part: slice) -> None:
-        totals = np.empty((part.stop - part.start, ranker.kb.num_entities), np.int64)
-        score_block(ranker.graph, layout, known[part], nothing[part], 1, True, *flat(extra[part]), space, totals)
+        block = QueryBlock.open(known[part], nothing[part], *flat(extra[part]))
+        totals = score_block(ranker.graph, layout, block, 1, True, space)
         for i, total in zip(range(part.start, part.stop), totals):
             rows = order[pointer[i] : pointer[i + 1]]
             best[rows] = total[candidate[rows]]

@@ -15,16 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..data.arrays import Ids, Longs, Mask
-from ..kernel.aggregation import ScoreSpace, clear, compared, tie_bounds
+from ..kernel.aggregation import ScoreSpace, compared
 from ..kernel.compiled import compiled
-from ..kernel.graph import Graph
-from ..kernel.hidden import HiddenFact
 from .plan import Plan, back_prior_of
-from .scoring import drop_priors, load_priors, total_of, untouched_from, untouched_total
-from .settling import score_bounds, score_until_settled
-
-INITIAL_BUFFER = 2**16
-"""Competitors that fit into the first buffer for a block of queries."""
+from .scoring import total_of, untouched_from, untouched_total
+from .settling import score_bounds
 
 
 class Competitors(NamedTuple):
@@ -82,65 +77,15 @@ class QueryBlock(NamedTuple):
     extra: np.ndarray
     extra_pointer: Longs
 
-
-def places(
-    graph: Graph, plan: Plan, block: QueryBlock, top: int, strongest_only: bool, space: ScoreSpace
-) -> np.ndarray:
-    """Return (candidates above, candidates tied, whether long chains were walked) for each answer of `block`.
-
-    Long chains are walked only as long as they can change a rank. `graph` has the facts and `plan` the rules, of which
-    the `top` strongest count, or only the best with `strongest_only`.
-    """
-    size, begin, parts = INITIAL_BUFFER, 0, [np.zeros((3, 0), np.int64)]
-    while begin < len(block.query):
-        competitors = Competitors.of(len(block.query), len(block.answer), size)
-        end = score_places(graph, plan, block, begin, top, strongest_only, space, competitors)
-        if end == begin:
-            size *= 4
-            continue
-        low, high = tie_bounds(competitors.own[block.pointer[begin] : block.pointer[end]])
-        parts.append(count_places(plan, len(space.slot), block, begin, end, strongest_only, competitors, low, high))
-        begin = end
-    return np.concatenate(parts, axis=1)
+    @classmethod
+    def open(cls, query: Ids, hidden: Ids, extra: np.ndarray, extra_pointer: Longs) -> QueryBlock:
+        """Return queries without answers to rank; the arguments are the attributes."""
+        none, pointer = np.zeros(0, np.int32), np.zeros(len(query) + 1, np.int64)
+        return cls(query, hidden, none, pointer, none, pointer, extra, extra_pointer)
 
 
 @compiled
-def score_places(
-    graph: Graph, plan: Plan, block: QueryBlock, begin: int, top: int, strongest_only: bool,
-    space: ScoreSpace, competitors: Competitors,
-) -> int:  # fmt: skip
-    """Fill `competitors` for the queries of `block` from `begin` on; returns the first query that did not fit."""
-    load_priors(plan, space)
-    end = len(block.query)
-    for i in range(begin, end):
-        if space.walk.flag[0]:
-            break
-        first, last = block.pointer[i], block.pointer[i + 1]
-        known = block.known[block.known_pointer[i] : block.known_pointer[i + 1]]
-        touched, walked = score_until_settled(
-            graph,
-            plan,
-            HiddenFact(plan.code, block.query[i], block.hidden[i], -1, graph.is_unary),
-            1 if strongest_only else top,
-            strongest_only,
-            block.extra[block.extra_pointer[i] : block.extra_pointer[i + 1]],
-            block.answer[first:last],
-            known,
-            plan.weight[plan.kind[1]],
-            space,
-        )
-        competitors.walked[i] = walked
-        fits = _store_totals(plan, block, i, begin, known, strongest_only, space, touched, competitors)
-        clear(space, touched)
-        if not fits:
-            end = i
-            break
-    drop_priors(plan, space)
-    return end
-
-
-@compiled
-def _store_totals(
+def store_totals(
     plan: Plan, block: QueryBlock, i: int, begin: int, known: Ids, strongest_only: bool, space: ScoreSpace,
     touched: int, competitors: Competitors,
 ) -> bool:  # fmt: skip

@@ -14,17 +14,17 @@ import numpy as np
 from ..data.arrays import Ids, Longs, Mask, offsets
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
-from ..kernel.aggregation import KINDS, Ranks, ScoreSpace, clear, evidence, frequency_evidence, score_space
-from ..kernel.compiled import SmallWork, compiled
+from ..kernel.aggregation import KINDS, Ranks, ScoreSpace, evidence, frequency_evidence, score_space
+from ..kernel.compiled import SmallWork
 from ..kernel.device import resolve_device
 from ..kernel.exclusion import by_code
 from ..kernel.graph import Graph
-from ..kernel.hidden import HiddenFact
 from ..kernel.pool import Pool, workers
 from ..kernel.ruleset import RuleSet
-from ..kernel.walk import NO_LIMIT, expected_steps
+from ..kernel.walk import expected_steps
 from ..progress import Progress, Stop, Stopped, silent
-from .places import places
+from .blocks import places, score_block
+from .places import QueryBlock
 from .plan import (
     ITEM,
     MOST_WALKED,
@@ -33,14 +33,12 @@ from .plan import (
     RowsByShape,
     Shapes,
     TargetRules,
-    back_prior_of,
     excluded_codes,
     kinds,
     plan,
 )
 from .programs import program_evidence
 from .queries import AnswerIndex, QueryBatch, RankingTask, TargetGroup, TargetQueries, flat, queries_done
-from .scoring import collect, drop_priors, load_priors, sum_touched, write_totals
 from .settling import SHORT
 
 Result = TypeVar("Result")
@@ -263,9 +261,8 @@ class Ranker:
 
     def _totals(self, space: ScoreSpace, layout: Plan, query: Ids, hidden: Ids, extra: list[np.ndarray]) -> np.ndarray:
         """Return (queries, entities): the evidence of every candidate."""
-        totals = np.empty((len(query), self.kb.num_entities), np.int64)
-        score_block(self.graph, layout, query, hidden, self.top, self.strongest_only, *flat(extra), space, totals)
-        return totals
+        block = QueryBlock.open(query, hidden, *flat(extra))
+        return score_block(self.graph, layout, block, self.top, self.strongest_only, space)
 
     def rank(self, facts: Facts, known: Facts, hide: bool = False, progress: Progress = silent) -> Ranks:
         """Rank both directions of every binary fact of `facts`; facts of the base and `known` facts do not compete.
@@ -392,27 +389,6 @@ class Ranker:
     def _block(self, space: ScoreSpace, task: RankingTask) -> np.ndarray:
         plan, top, strongest_only = task.batch.plan, self.top, self.strongest_only
         return places(self.graph, plan, task.block, top, strongest_only, space)
-
-
-@compiled
-def score_block(
-    graph: Graph, plan: Plan, query: Ids, hidden: Ids, top: int, strongest_only: bool,
-    extra: np.ndarray, extra_pointer: Longs, space: ScoreSpace, totals: np.ndarray,
-) -> None:  # fmt: skip
-    """Write totals[i, b]: the evidence of candidate b for the query at query[i].
-
-    hidden[i] is the other end of its hidden fact, or -1. An excluded candidate has no evidence, not even priors. The
-    evidence from rules without a loop for query i is extra[extra_pointer[i] : extra_pointer[i + 1]].
-    """
-    load_priors(plan, space)
-    for i in range(len(query)):
-        a, more = query[i], extra[extra_pointer[i] : extra_pointer[i + 1]]
-        own = HiddenFact(plan.code, a, hidden[i], -1, graph.is_unary)
-        touched = collect(graph, plan, own, 1 if strongest_only else top, NO_LIMIT, more, space)
-        touched = sum_touched(graph, plan, own, strongest_only, space, touched)
-        write_totals(space, back_prior_of(plan, a), strongest_only, touched, totals[i])
-        clear(space, touched)
-    drop_priors(plan, space)
 
 
 __all__ = ["AnswerIndex", "Ranker", "TargetGroup"]

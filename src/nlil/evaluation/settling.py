@@ -32,11 +32,11 @@ def score_until_settled(
     """Do the work of `collect` and `sum_touched`, but stop once the ranks of `answers` are certain.
 
     Totals may lack the evidence of weak long chains. The j-th strongest long chain counts at most weight[j]
-    (`weight`); `known_answers` do not compete; the priors of the plan must be loaded. Returns the number of touched
-    candidates (see `clear`), and whether a long chain was walked.
+    (`weight`); if it is empty, every chain is walked. `known_answers` do not compete; the priors of the plan must be
+    loaded. Returns the number of touched candidates (see `clear`), and whether a long chain was walked.
     """
     # There is no bound if all rules count, and none is implemented for soft facts.
-    settles = top > 0 and not is_soft(plan.chain_weight)
+    settles = len(weight) > 0 and top > 0 and not is_soft(plan.chain_weight)
     touched = collect(graph, plan, hidden, top, SHORT if settles else NO_LIMIT, extra, space)
     touched = sum_touched(graph, plan, hidden, strongest_only, space, touched)
     if not settles:

@@ -83,7 +83,13 @@ class LineQuery:
         code, graph = self.line.codes[i], self.graph
         low, high = graph.edges(node, code)
         neighbours, allowed = graph.neighbour[low:high], self.hopeful[i + 1]
-        positions = np.arange(high - low) if allowed is None else np.flatnonzero(np.isin(neighbours, allowed))
+        if allowed is None:
+            positions = np.arange(high - low)
+        elif not len(allowed):
+            return
+        else:  # a search in what is sorted: `isin` would sort both again
+            places = np.minimum(np.searchsorted(allowed, neighbours), len(allowed) - 1)
+            positions = np.flatnonzero(allowed[places] == neighbours)
         for position in positions.tolist():
             target = int(neighbours[position])
             if not self._is_own_fact(code, node, target):
@@ -103,7 +109,7 @@ class LineQuery:
 
     @cached_property
     def hopeful(self) -> list[Ids | None]:
-        """For each node the entities from which the rest of the line can be walked; None: not restricted."""
+        """For each node the entities from which the rest of the line can be walked, ascending; None: not restricted."""
         result: list[Ids | None] = [None] * len(self.line.anchors)
         after: Ids | None = None
         for i in reversed(range(len(self.line.anchors))):
@@ -112,8 +118,8 @@ class LineQuery:
             own = None if known is None else np.asarray([known], np.int32)
             for predicate in self.line.filters[i]:
                 members = self.graph.members(predicate)
-                own = members if own is None else np.intersect1d(own, members)
-            here = own if here is None else here if own is None else np.intersect1d(here, own)
+                own = members if own is None else np.intersect1d(own, members, assume_unique=True)
+            here = own if here is None else here if own is None else np.intersect1d(here, own, assume_unique=True)
             result[i] = after = here
         return result
 
@@ -127,7 +133,9 @@ class LineQuery:
         known, hopeful = self.known(self.line.anchors[0]), self.hopeful[0]
         if known is not None:
             return [known]
-        return (self.block if hopeful is None else np.intersect1d(self.block, hopeful)).tolist()
+        if hopeful is not None and self.kb.graph_of is None:
+            return hopeful.tolist()
+        return (self.block if hopeful is None else np.intersect1d(self.block, hopeful, assume_unique=True)).tolist()
 
     def allows(self, nodes: tuple[int, ...], node: int) -> bool:
         """Return whether `node` may follow `nodes`: it is in the query's graph, and variables are distinct."""

@@ -21,17 +21,13 @@ import numpy as np
 from ..data.arrays import Doubles, Ids, Longs, Mask
 from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
+from ..evaluation.blocks import gather_block
 from ..evaluation.gate import affordable
-from ..evaluation.places import QueryBlock
-from ..evaluation.plan import Plan, back_prior_of, prior_of
 from ..evaluation.queries import RankingTask, queries_done
 from ..evaluation.ranking import Ranker
-from ..evaluation.scoring import drop_priors, load_priors, total_of, untouched_from, untouched_total
-from ..evaluation.settling import score_until_settled
-from ..kernel.aggregation import KINDS, SCALE, UNIT, Aggregation, ScoreSpace, clear, count_tied, rank
+from ..evaluation.samples import CandidateSample
+from ..kernel.aggregation import KINDS, UNIT, Aggregation, ScoreSpace, count_tied, rank
 from ..kernel.compiled import compiled
-from ..kernel.graph import Graph
-from ..kernel.hidden import HiddenFact
 from ..kernel.pool import Pool
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, Stopped, silent
@@ -165,42 +161,6 @@ def _mean(ranks: Doubles) -> float:
 
 
 # ranks of a sample ------------------------------------------------------------------------------------
-
-
-class CandidateSample(NamedTuple):
-    """Validation queries with the evidence of their best candidates, the answer first.
-
-    Attributes:
-        strongest: (queries, candidates, kinds, places), the evidence of the strongest rules; a prior uses one place.
-        real: (queries, candidates), False for padding.
-        fact: (queries,), the number of the fact of each query.
-        unproposed: (queries,), the number of candidates without evidence; they tie with an answer without evidence.
-    """
-
-    strongest: np.ndarray
-    real: Mask
-    fact: Longs
-    unproposed: Longs
-
-    @classmethod
-    def empty(cls, fact: Longs, candidates: int, places: int) -> CandidateSample:
-        """Allocate a sample for the query of each `fact`, with this number of `candidates` and `places`."""
-        shape = len(fact), candidates
-        strongest = np.zeros((*shape, len(KINDS), places), np.float32)
-        return cls(strongest, np.zeros(shape, bool), fact, np.zeros(len(fact), np.int64))
-
-    @classmethod
-    def join(cls, samples: Sequence[CandidateSample], num_facts: Sequence[int]) -> CandidateSample:
-        """Join the queries of all `samples`; facts are renumbered, `num_facts` of them in each sample."""
-        if len(samples) == 1:
-            return samples[0]
-        first = np.cumsum([0, *num_facts])
-        numbered = (s._replace(fact=s.fact + begin) for s, begin in zip(samples, first))
-        return cls._make(np.concatenate(columns) for columns in zip(*numbered))
-
-    def part(self, chosen: Mask | slice) -> CandidateSample:
-        """Return the sample of the `chosen` queries."""
-        return CandidateSample._make(column[chosen] for column in self)
 
 
 class KindEvidence(NamedTuple):
@@ -421,10 +381,12 @@ def gather(
     candidates = 1 + min(MAX_CANDIDATES, ranker.kb.num_entities - 1)
     sample = CandidateSample.empty(fact, candidates, ranker.pool.scratch().strongest.shape[2])
     done = np.zeros(len(fact), bool)
+    most = np.full(ranker.top, MARGIN * UNIT)
 
     def run(space: ScoreSpace, task: RankingTask) -> None:
         at = position[task.batch.direction, task.rows]
-        _gather_block(ranker.graph, task.batch.plan, task.block, ranker.top, space, at, sample)
+        # Ranks are exact under the initial weights and some way around them.
+        gather_block(ranker.graph, task.batch.plan, task.block, ranker.top, most, space, sample, at)
         done[at] = True
 
     for batches in ranker.batches(groups, facts, known, np.zeros(len(facts), bool)):
@@ -437,159 +399,3 @@ def gather(
         if done.any() and stop():
             break
     return sample if done.all() else sample.part(done)
-
-
-@compiled
-def _gather_block(
-    graph: Graph, plan: Plan, block: QueryBlock, top: int, space: ScoreSpace, at: Longs, sample: CandidateSample
-) -> None:
-    """Store the candidates of each query of `block`; at[f] is the row of `sample` for answer f.
-
-    Ranks are exact under the initial weights and some way around them (`MARGIN`).
-    """
-    most = np.full(top, MARGIN * UNIT)
-    chosen = np.zeros(sample.real.shape[1] - 1, np.int64)
-    load_priors(plan, space)
-    for i in range(len(block.query)):
-        if space.walk.flag[0]:
-            break
-        a, begin, end = block.query[i], block.pointer[i], block.pointer[i + 1]
-        known_answers = block.known[block.known_pointer[i] : block.known_pointer[i + 1]]
-        answers = block.answer[begin:end]
-        touched, _ = score_until_settled(
-            graph,
-            plan,
-            HiddenFact(plan.code, a, -1, -1, graph.is_unary),
-            top,
-            False,
-            block.extra[block.extra_pointer[i] : block.extra_pointer[i + 1]],
-            answers,
-            known_answers,
-            most,
-            space,
-        )
-        _store_candidates(plan, a, space, touched, known_answers, answers, at[begin:end], chosen, sample)
-        clear(space, touched)
-    drop_priors(plan, space)
-
-
-@compiled
-def _store_candidates(
-    plan: Plan,
-    known: int,
-    space: ScoreSpace,
-    touched: int,
-    known_answers: Ids,
-    answers: Ids,
-    at: Longs,
-    chosen: Longs,
-    sample: CandidateSample,
-) -> None:
-    """Store the answers of one query and its best other candidates in the rows `at` of the sample."""
-    base = back_prior_of(plan, known)
-    space.walk.clock[0] += 1
-    out = space.walk.clock[0]
-    for b in known_answers:
-        space.walk.seen[b] = out
-    size, zeros = -1, 0
-    for f in range(len(answers)):
-        answer, q = answers[f], at[f]
-        is_known = space.walk.seen[answer] == out
-        space.walk.seen[answer] = out
-        if size < 0 or not is_known:  # all known answers are out anyway, so they share one result
-            size = _best_candidates(plan, space, touched, base, out, chosen)
-            zeros = _without_evidence(plan, space, touched, base, out, known_answers, answer, is_known)
-        sample.unproposed[q] = zeros
-        for c in range(size + 1):
-            sample.real[q, c] = True
-        if total_of(space, base, False, answer) != 0:  # 0 if excluded
-            _store_evidence(plan, known, answer, space, q, 0, sample)
-        for c in range(size):
-            _store_evidence(plan, known, chosen[c], space, q, c + 1, sample)
-        if not is_known:
-            space.walk.seen[answer], size = 0, -1
-
-
-@compiled
-def _store_evidence(
-    plan: Plan, known: int, candidate: int, space: ScoreSpace, q: int, c: int, sample: CandidateSample
-) -> None:
-    kinds, places = space.strongest.shape[1:]
-    sample.strongest[q, c, kinds, 0] = prior_of(plan, known, candidate) / SCALE
-    slot = space.slot[candidate]
-    for k in range(kinds):
-        for j in range(places):
-            if space.strongest[slot, k, j] == 0:
-                break
-            sample.strongest[q, c, k, j] = space.strongest[slot, k, j] / SCALE
-
-
-@compiled
-def _best_candidates(plan: Plan, space: ScoreSpace, touched: int, base: int, out: int, chosen: Longs) -> int:
-    """Fill `chosen` with the entities of the largest totals above 0, ties by id; returns their number.
-
-    Entities marked `out` in space.walk.seen do not count; `base` is the `back_prior_of` the query.
-    """
-    size = 0
-    for s in range(1, touched + 1):
-        if space.walk.seen[space.touched[s]] != out:
-            size, _ = _insert(space, base, space.touched[s], chosen, size)
-    # Then untouched entities: by prior, and without a prior by id if `base` gives all of them evidence.
-    for i in plan.prior_rank:
-        b = plan.prior_candidate[i]
-        if space.slot[b] == 0 and space.walk.seen[b] != out:
-            size, is_taken = _insert(space, base, b, chosen, size)
-            if not is_taken:
-                break
-    for b in range(len(space.slot) if base > 0 else 0):
-        if space.slot[b] == 0 and space.walk.seen[b] != out and space.prior[b] == 0:
-            size, is_taken = _insert(space, base, b, chosen, size)
-            if not is_taken:
-                break
-    return size
-
-
-@compiled
-def _insert(space: ScoreSpace, base: int, candidate: int, chosen: Longs, size: int) -> tuple[int, bool]:
-    """Insert a candidate into `chosen`, which has `size` entries, best first; the last may drop out.
-
-    Returns the new size, and whether the candidate was inserted.
-    """
-    total, place = total_of(space, base, False, candidate), size
-    if total <= 0:
-        return size, False
-    while place > 0:
-        other = total_of(space, base, False, chosen[place - 1])
-        if other > total or (other == total and chosen[place - 1] < candidate):
-            break
-        if place < len(chosen):
-            chosen[place] = chosen[place - 1]
-        place -= 1
-    if place == len(chosen):
-        return size, False
-    chosen[place] = candidate
-    return min(size + 1, len(chosen)), True
-
-
-@compiled
-def _without_evidence(
-    plan: Plan,
-    space: ScoreSpace,
-    touched: int,
-    base: int,
-    out: int,
-    known_answers: Ids,
-    answer: int,
-    is_known: bool,
-) -> int:
-    """Count the candidates with a total of 0, without the known answers and this `answer` (marked `out`)."""
-    count = len(space.slot) - untouched_from(plan, len(space.slot), base, False, 1)
-    for s in range(1, touched + 1):
-        b = space.touched[s]
-        count += (space.walk.seen[b] != out) & (space.total[s] == 0)
-        count -= untouched_total(space, base, False, b) == 0
-    for b in known_answers:
-        count -= (space.slot[b] == 0) & (untouched_total(space, base, False, b) == 0)
-    if not is_known:
-        count -= (space.slot[answer] == 0) & (untouched_total(space, base, False, answer) == 0)
-    return count

@@ -13,7 +13,7 @@ from numba import typeof
 from nlil.cli import ahead
 from nlil.config import LearnerConfig
 from nlil.datasets import load_dataset
-from nlil.evaluation.places import score_places
+from nlil.evaluation.blocks import score_queries
 from nlil.evaluation.ranking import Ranker
 from nlil.explanation.firing import Firing
 from nlil.kernel import code_files
@@ -23,7 +23,7 @@ from nlil.learning.learner import Learner
 
 Types = dict[str, set[str]]
 LOOPS = {
-    "score_places", "count_places", "score_block", "_survey_block", "_walk_lines", "_mark",
+    "score_queries", "_survey_block", "_walk_lines", "_mark",
     "_aggregate", "_loss",
 }  # fmt: skip
 """Those that take long to compile."""
@@ -75,5 +75,5 @@ def test_the_process_is_started_once(kept: bool, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
     ahead.compile_ahead()
-    assert asked == [score_places]
+    assert asked == [score_queries]
     assert [words[1:] for words in started] == ([] if kept else [["-m", "nlil.cli.ahead"]])

@@ -12,6 +12,7 @@ from nlil.data.facts import Facts
 from nlil.data.kb import KnowledgeBase
 from nlil.errors import ConfigError
 from nlil.evaluation.ranking import Ranker
+from nlil.evaluation.samples import CandidateSample
 from nlil.kernel.aggregation import KINDS, Aggregation
 from nlil.kernel.exclusion import Exclusion
 from nlil.kernel.ruleset import RuleSet
@@ -21,7 +22,6 @@ from nlil.learning.validation import Fold, Validation
 from nlil.learning.weighing import (
     MAX_CANDIDATES,
     START,
-    CandidateSample,
     Trials,
     ascend,
     fit_weighing,
@@ -117,6 +117,16 @@ def test_a_sample_ranks_as_the_ranker_does(seed: int) -> None:
             assert sample_mrr(sample, weighing) == pytest.approx(mrr(weighed, kb, facts, known), abs=1e-9)
         plain = replace(rules, aggregation=Aggregation("noisy-or", 3))
         assert Trials.of(sample).plain_reciprocal(3).mean() == pytest.approx(mrr(plain, kb, facts, known), abs=1e-9)
+
+
+def test_a_sample_has_the_long_chains_that_matter() -> None:
+    """Three moves of `half` are the only rule for the facts, and reach above what the other rules propose."""
+    kb, _ = base("longer chain")
+    text = "t(X, Y) :- half(X, Z), half(Z, W), half(W, Y), X \\= Z, X \\= W, X \\= Y, Z \\= W, Z \\= Y, W \\= Y."
+    rules = rule_set(kb, Aggregation("noisy-or", 3, (START,) * len(KINDS)), {**RULES, text: 0.58})
+    facts = named(kb, [(f"e{i}", f"e{(i + 30) % SIZE}") for i in range(SIZE)])
+    sample = gather(Ranker(rules, kb, threads=1), facts, facts)
+    assert sample_mrr(sample, np.array([START] * len(KINDS))) == pytest.approx(mrr(rules, kb, facts, facts), abs=1e-9)
 
 
 def test_gathering_leaves_no_trace() -> None:
