@@ -89,7 +89,10 @@ def store_totals(
     plan: Plan, block: QueryBlock, i: int, begin: int, known: Ids, strongest_only: bool, space: ScoreSpace,
     touched: int, competitors: Competitors,
 ) -> bool:  # fmt: skip
-    """Store the totals that determine the ranks of the answers of query i; returns whether they fit."""
+    """Store in `competitors` the totals that determine the ranks of the answers of query `i` of `block`.
+
+    `begin` is the first query of the buffer, `known` are the answers that do not compete. Returns whether all fit.
+    """
     base = back_prior_of(plan, block.query[i])
     competitors.base[i] = base
     space.walk.clock[0] += 1

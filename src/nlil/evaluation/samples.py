@@ -62,7 +62,10 @@ def store_candidates(
     chosen: Longs,
     sample: CandidateSample,
 ) -> None:
-    """Store the answers of one query and its best other candidates in the rows `at` of the sample."""
+    """Store the `answers` of one query and its best other candidates in the rows `at` of the sample.
+
+    The `known_answers` do not compete. `chosen` is scratch for as many candidates as the sample has room for.
+    """
     base = back_prior_of(plan, known)
     space.walk.clock[0] += 1
     out = space.walk.clock[0]
@@ -159,7 +162,10 @@ def without_evidence(
     answer: int,
     is_known: bool,
 ) -> int:
-    """Count the candidates with a total of 0, without the known answers and this `answer` (marked `out`)."""
+    """Count the candidates with a total of 0, without the `known_answers` and this `answer` (marked `out`).
+
+    `base` is the `back_prior_of` the query; `is_known` says whether the answer is among the known ones.
+    """
     count = len(space.slot) - untouched_from(plan, len(space.slot), base, False, 1)
     for s in range(1, touched + 1):
         b = space.touched[s]
