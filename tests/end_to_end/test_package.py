@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -30,10 +31,14 @@ def call(*words: object, folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the sdist and with the wheel that is built from it."""
+    """The folder with the sdist and with the wheel that is built from it.
+
+    They are built from a copy: two test processes that build in one folder disturb each other.
+    """
     pytest.importorskip("build")
-    folder = tmp_path_factory.mktemp("dist")
-    call(sys.executable, "-m", "build", "--outdir", folder, ROOT, folder=folder)
+    folder, copy = tmp_path_factory.mktemp("dist"), tmp_path_factory.mktemp("source") / "nlil"
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".*", "build", "tests", "__pycache__", "*.egg-info"))
+    call(sys.executable, "-m", "build", "--outdir", folder, copy, folder=folder)
     return folder
 
 
