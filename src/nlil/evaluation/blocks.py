@@ -22,12 +22,12 @@ from .scoring import drop_priors, load_priors, write_totals
 from .settling import score_until_settled
 
 TOTALS, COMPETITORS, SAMPLE = range(3)
-"""What is kept of each query: the field of `Kept` that is filled."""
+"""What is kept of each query: the field of `Results` that is filled."""
 INITIAL_BUFFER = 2**16
 """Competitors that fit into the first buffer for a block of queries."""
 
 
-class Kept(NamedTuple):
+class Results(NamedTuple):
     """What is kept of the queries of a block. Only one field is filled; the arrays of the others are empty.
 
     Attributes:
@@ -44,7 +44,9 @@ class Kept(NamedTuple):
 
 
 NO_NUMBERS = np.zeros(0, np.int64)
-NOTHING = Kept(np.zeros((0, 0), np.int64), Competitors.of(0, 0, 0), CandidateSample.empty(NO_NUMBERS, 1, 1), NO_NUMBERS)
+NOTHING = Results(
+    np.zeros((0, 0), np.int64), Competitors.of(0, 0, 0), CandidateSample.empty(NO_NUMBERS, 1, 1), NO_NUMBERS
+)
 
 
 def score_block(
@@ -56,8 +58,8 @@ def score_block(
     `strongest_only` (and `top` = 1). After a stop, queries may lack their evidence.
     """
     totals = np.empty((len(block.query), len(space.slot)), np.int64)
-    kept = NOTHING._replace(totals=totals)
-    score_queries(graph, plan, block, 0, top, strongest_only, NO_NUMBERS, space, TOTALS, kept)
+    results = NOTHING._replace(totals=totals)
+    score_queries(graph, plan, block, 0, top, strongest_only, NO_NUMBERS, space, TOTALS, results)
     return totals
 
 
@@ -72,8 +74,8 @@ def places(
     weight = plan.weight[plan.kind[1]]
     while begin < len(block.query):
         competitors = Competitors.of(len(block.query), len(block.answer), size)
-        kept = NOTHING._replace(competitors=competitors)
-        end = score_queries(graph, plan, block, begin, top, strongest_only, weight, space, COMPETITORS, kept)
+        results = NOTHING._replace(competitors=competitors)
+        end = score_queries(graph, plan, block, begin, top, strongest_only, weight, space, COMPETITORS, results)
         if end == begin:
             size *= 4
             continue
@@ -98,13 +100,13 @@ def gather_block(
 @compiled
 def score_queries(
     graph: Graph, plan: Plan, block: QueryBlock, begin: int, top: int, strongest_only: bool, weight: Longs,
-    space: ScoreSpace, field: int, kept: Kept,
+    space: ScoreSpace, field: int, results: Results,
 ) -> int:  # fmt: skip
-    """Fill one `field` of `kept` for the queries of `block` from `begin` on; returns the first query that did not fit.
+    """Fill one `field` of `results` for the queries of `block` from `begin` on; returns the first that did not fit.
 
     `weight` as in `score_until_settled`; the other arguments are those of `score_block`.
     """
-    chosen = np.zeros(kept.sample.real.shape[1] - 1, np.int64)
+    chosen = np.zeros(results.sample.real.shape[1] - 1, np.int64)
     load_priors(plan, space)
     end = len(block.query)
     for i in range(begin, end):
@@ -126,13 +128,15 @@ def score_queries(
         )
         fits = True
         if field == TOTALS:
-            write_totals(space, back_prior_of(plan, known), strongest_only, touched, kept.totals[i])
+            write_totals(space, back_prior_of(plan, known), strongest_only, touched, results.totals[i])
         elif field == COMPETITORS:
-            kept.competitors.walked[i] = walked
-            fits = store_totals(plan, block, i, begin, known_answers, strongest_only, space, touched, kept.competitors)
+            results.competitors.walked[i] = walked
+            fits = store_totals(
+                plan, block, i, begin, known_answers, strongest_only, space, touched, results.competitors
+            )
         else:
-            at = kept.at[block.pointer[i] : block.pointer[i + 1]]
-            store_candidates(plan, known, space, touched, known_answers, answers, at, chosen, kept.sample)
+            at = results.at[block.pointer[i] : block.pointer[i + 1]]
+            store_candidates(plan, known, space, touched, known_answers, answers, at, chosen, results.sample)
         clear(space, touched)
         if not fits:
             end = i
