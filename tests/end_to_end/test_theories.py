@@ -40,6 +40,18 @@ def test_one_theory_and_the_family_of_a_rule(nlil_command: Nlil, kin_run: Path) 
     assert family["rule"] not in family["family"]
 
 
+def test_rules_that_only_back_up_are_folded(nlil_command: Nlil, kin_run: Path) -> None:
+    rules = nlil_command("theory", kin_run, "--target", "female", "--json").json["rules"]
+    adding = [one["explained"] > 0 for one in rules]
+    last = max(place for place, adds in enumerate(adding, 1) if adds)
+    assert last < len(rules), "kin needs few rules for female; the others back them up"
+    folded = nlil_command("theory", kin_run, "--target", "female").out
+    assert folded.count(":-") == last
+    assert f"{len(rules) - last} more rules only back them up" in " ".join(folded.split())
+    for unfolded in (("--all",), ("--size", str(len(rules)))):
+        assert nlil_command("theory", kin_run, "--target", "female", *unfolded).out.count(":-") == len(rules)
+
+
 def test_rules_lists_theories_first_and_says_so(nlil_command: Nlil, kin_run: Path) -> None:
     chosen = [rule["rule"] for rule in nlil_command("theory", kin_run, "--target", "uncle", "--json").json["rules"]]
     listed = nlil_command("rules", kin_run, "--target", "uncle", "--format", "prolog").out.splitlines()

@@ -48,6 +48,7 @@ def theory(
         ),
     ] = None,
     family: Annotated[int | None, Bounds(1)] = None,
+    all_rules: Annotated[bool, typer.Option("--all", help="Show the rules that only back up others, too.")] = False,
     format: Annotated[str, typer.Option("--format", metavar="NAME", help=f"{', '.join(FORMATS)}.")] = "text",
     leave_out: bool = False,
 ) -> None:
@@ -60,6 +61,7 @@ def theory(
         size (K): Most rules per predicate. Default: as learned.
         keep: The fewest rules that keep this share of the pool's score on validation facts.
         family (N): Show the rules that rule N of the target represents.
+        all_rules: Show the rules that only back up others, too; --size and --keep do so as well.
         format: One of FORMATS.
         leave_out: Leave out rules that the language cannot express.
     """
@@ -90,7 +92,8 @@ def theory(
             labels, theories = Labels.of(pool), target_theories(pool, found, numbers)
             if target is not None:
                 theories = with_rank_gains(session, run, theories, small)
-            shown = target_view(theories, labels) if target is None else rule_view(theories, found, labels)
+            folded = not (all_rules or size or keep)
+            shown = target_view(theories, labels) if target is None else rule_view(theories, found, labels, folded)
             if chosen == "text":
                 session.note(scores_sentence(found))
             replace(session, as_json=chosen == "json").show(theory_document(theories, found, labels), *shown)
@@ -117,14 +120,26 @@ def with_rank_gains(session: Session, run: Path, theories: list[TargetTheory], r
     return listing.with_rank_gains(theories, rules, opened.dataset.kb, config.threads, config.memory)
 
 
-def rule_view(theories: Sequence[TargetTheory], theory: Theory, labels: Labels) -> list[Any]:
-    """Return the rules of one target, or of the targets that share its name."""
-    from ..theory.listing import ties_sentence
+def rule_view(theories: Sequence[TargetTheory], theory: Theory, labels: Labels, folded: bool = False) -> list[Any]:
+    """Return the rules of one target, or of the targets that share its name.
+
+    Args:
+        theories: The theories of these targets.
+        theory: What they are part of.
+        labels: Readable labels.
+        folded: Show each theory up to the last rule that adds something; the others only back it up.
+    """
+    from ..logic.figures import plural
+    from ..theory.listing import num_adding, ties_sentence
     from .render import exclusion_line
 
-    rules = [rule for target in theories for rule in target.rules]
+    ends = [num_adding(target) if folded else len(target.rules) for target in theories]
+    rules = [rule for target, end in zip(theories, ends) for rule in target.rules[:end]]
     explained, tried = (sum(getattr(target, name) for target in theories) for name in ("explained", "tried"))
-    text = f"{len(rules)} rules explain {explained:,} of {tried:,} facts. {COLUMNS_MEAN}."
+    text = f"{plural(len(rules), 'rule')} explain{'s' * (len(rules) == 1)} {explained:,} of {tried:,} facts. "
+    if more := sum(len(target.rules) for target in theories) - len(rules):
+        text += f"{plural(more, 'more rule')} only back{'s' * (more == 1)} them up, in case a fact is missing: --all. "
+    text += f"{COLUMNS_MEAN}."
     if any(rule.ranks is not None for rule in rules):
         text += " rank gained: rise of the mean 1 / rank of training facts, each hidden while it is ranked."
     excluded = [exclusion_line(t.predicate, t.exclusions, labels) for t in theories if t.exclusions]

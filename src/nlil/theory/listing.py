@@ -25,6 +25,8 @@ AUTHORSHIP = {
     "formulas": "They are a greedy cover of rules and of formulas trained over rules.",
 }
 """How the rules were chosen, by author."""
+LEAST_GAIN = 0.0005
+"""Gains in mean 1 / rank below this are shown as .000."""
 RANKED_FACTS = 500
 """Training facts per target that are ranked to show how much each rule improves their ranks."""
 
@@ -181,6 +183,15 @@ def _reciprocal_ranks(rules: RuleSet, kb: KnowledgeBase, predicate: Predicate, t
     facts = kb.crisp.facts.of(kb.predicate_id(predicate)).drawn(RANKED_FACTS, np.random.default_rng(0))
     rankers = (Ranker(rules.take(np.arange(n)), kb.crisp, threads, memory) for n in range(len(rules) + 1))
     return np.array([(1.0 / ranker.rank(facts, facts[:0], hide=True).realistic).mean() for ranker in rankers])
+
+
+def num_adding(theory: TargetTheory) -> int:
+    """Return the number of rules up to the last one that explains a further fact or raises a rank; at least one.
+
+    The rules after it back up those before it: they count where a fact is missing.
+    """
+    places = [i for i, one in enumerate(theory.rules, 1) if one.adds or (one.ranks or 0.0) >= LEAST_GAIN]
+    return places[-1] if places else 1
 
 
 def same_rules(pool: RuleSet, theory: Theory, number: int, most: int | None = None) -> Longs:
