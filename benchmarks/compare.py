@@ -62,11 +62,13 @@ class Step:
         name: What it is called in the table.
         words: The command.
         answer: What is compared, from its standard output and the file {out}; None: nothing.
+        only_new: Further words for the newer side, which leave out what the older one does not measure.
     """
 
     name: str
     words: Words
     answer: Callable[[str, Path], Any] | None = None
+    only_new: Words = ()
 
 
 @dataclass(frozen=True)
@@ -101,10 +103,20 @@ def facts(output: str, out: Path) -> str:
 
 
 def passed(output: str, out: Path) -> Any:
-    """What `bench recovery` and `bench es` found, without times."""
-    kept = ("passed", "solved", "derived", "correct", "rules")
-    entries = json.loads(output)["entries"]
-    return {key: {name: entry[name] for name in kept if name in entry} for key, entry in sorted(entries.items())}
+    """What `bench recovery` (all stages) and `bench es` found, without times and rules."""
+
+    def found(entry: Mapping[str, Any]) -> Any:
+        value = entry.get("passed", entry.get("solved"))
+        return value["refine"] if isinstance(value, dict) else value
+
+    entries = json.loads(output)["entries"].values()
+    return sorted([str(entry.get("construct", entry.get("size"))), found(entry)] for entry in entries)
+
+
+def bench(name: str, *words: str, only_new: Words = ()) -> Step:
+    """`nlil bench NAME --quick` with these words."""
+    given = ("bench", name, "--quick", "--out", "{out}.d", "--json", *words)
+    return Step(" ".join(("bench", name, *words)), given, passed, only_new)
 
 
 def _rounded(value: Any) -> Any:
@@ -150,11 +162,12 @@ WORKLOADS: Mapping[str, Workload] = {
     **{name: learn_and_evaluate(name) for name in ("family", "kinship", "umls", "wn18", "fb15k-237")},
     "vrd": learn_and_evaluate("vrd", "preset=scene"),
     "recovery": Workload(
-        "nlil bench recovery --quick",
-        (Step("bench recovery", ("bench", "recovery", "--quick", "--out", "{out}.d", "--json"), passed),),
+        "nlil bench recovery --quick, free scores", (bench("recovery", only_new=("--model", "free")),)
     ),
     "es": Workload(
-        "nlil bench es --quick", (Step("bench es", ("bench", "es", "--quick", "--out", "{out}.d", "--json"), passed),)
+        "nlil bench es --quick, what both sides measure",
+        tuple(bench("es", "--model", method) for method in ("neural", "both", "neural-lp", "dilp")),
+        sums=True,
     ),
     "rules-kin": rule_file("kin", "prolog", is_built_in=True),
     "rules-fb15k-237": rule_file("fb15k-237", "anyburl", f"top_rules={TOP_RULES}"),
@@ -179,6 +192,11 @@ class Side:
     source: Path
     folder: Path
     settings: Sequence[str] = ()
+    is_new: bool = False
+
+    def take(self, step: Step, places: Mapping[str, str], limit: float | None) -> Usage:
+        """Run one step of this revision."""
+        return self.run(step.words + (step.only_new if self.is_new else ()), places, limit)
 
     def run(self, words: Words, places: Mapping[str, str], limit: float | None) -> Usage:
         """Run `nlil` with these words of this revision, at most `limit` seconds; a failure ends the program."""
@@ -280,8 +298,8 @@ def compare(
     """Both sides in turn, `runs` times, after a first time that does not count."""
     places = [_places(name, side, sides[0], rules) for side in sides]
     for words in workload.setup:
-        for side, mine in zip(sides, places):
-            side.run(words, mine, limit)
+        for side, own in zip(sides, places):
+            side.run(words, own, limit)
     if workload.rules:
         text = sides[0].run(workload.rules, places[0], limit).output
         lines = text.splitlines(keepends=True)
@@ -325,17 +343,17 @@ def measure(
     has_rules: bool,
 ) -> Row:
     """One step on both sides; the first time is for the compiler and for the answers."""
-    first = [side.run(step.words, mine, limit) for side, mine in zip(sides, places)]
+    first = [side.take(step, own, limit) for side, own in zip(sides, places)]
     is_over = (first[0].is_over, first[1].is_over)
     usages = [[usage] if usage.is_over else [] for usage in first]  # what took too long is not tried again
     for number in range(runs):
-        for side, mine, own, over in zip(sides, places, usages, is_over):
+        for side, folder, found, over in zip(sides, places, usages, is_over):
             if not over:
-                own.append(side.run(step.words, mine, limit))
-                print(f"{step.name}: {side.name}, {number + 1} of {runs}: {own[-1].wall:.2f} s", file=sys.stderr)
+                found.append(side.take(step, folder, limit))
+                print(f"{step.name}: {side.name}, {number + 1} of {runs}: {found[-1].wall:.2f} s", file=sys.stderr)
     is_same = None
     if step.answer is not None and not any(is_over):
-        base, new = (step.answer(usage.output, Path(mine["out"])) for usage, mine in zip(first, places))
+        base, new = (step.answer(usage.output, Path(own["out"])) for usage, own in zip(first, places))
         is_same = base == new
     return Row(
         step.name,
@@ -414,7 +432,7 @@ def main() -> None:
     ):
         sides = [
             Side(given.base, base, Path(folder) / "base"),
-            Side(given.new or "new", new, Path(folder) / "new", given.new_set),
+            Side(given.new or "new", new, Path(folder) / "new", given.new_set, is_new=True),
         ]
         for name in chosen:
             rows += compare(name, WORKLOADS[name], sides, given.runs, given.rules, given.limit)

@@ -152,6 +152,11 @@ class SmallWork:
             self.function = None
         return self.left >= 0
 
+    def expect(self, steps: float) -> None:
+        """Announce at least so many `steps`: too many for plain Python run as machine code from the first one on."""
+        if steps > self.left:
+            self.left = -1
+
     def of(self, steps: float) -> AbstractContextManager[None]:
         """Return the context of one piece of work that takes about this number of `steps`."""
         self.left -= steps

@@ -190,6 +190,7 @@ class Grower:
 
         With `shards`, only those that grow from every `shards`-th row, starting at row `shard`.
         """
+        self.small.expect(self.num_rows(lines) * self.lines.width / shards)
         waiting: list[PartialSolutions] = []
         for rows in self._all_rows(lines):
             waiting.append(rows if shards == 1 else PartialSolutions._make(column[shard::shards] for column in rows))

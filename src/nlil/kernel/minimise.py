@@ -21,13 +21,18 @@ Loss = Callable[[Doubles], tuple[float, Doubles]]
 """Value and gradient at a point."""
 
 
-def minimise(function: Loss, start: Doubles, steps: int) -> Doubles:
+def minimise(function: Loss, start: Doubles, steps: int, scale: Doubles | None = None) -> Doubles:
     """Minimise a smooth convex `function` by L-BFGS, in at most `steps` steps from `start`.
+
+    `scale` are lengths along which the function bends equally, such as 1 / sqrt(its second derivatives); None: equal.
 
     scipy's version takes 2.4 s of CPU where this one takes 1.9 s (3,001 weights, the 26,430 objects of VRD, 25 steps,
     two cores, 2026-11-16), since its small matrices wake all BLAS threads; with one thread both take as long. This code
     does not call BLAS, so neither the library nor the number of threads changes the published figures.
     """
+    if scale is not None:
+        found = minimise(_scaled(function, scale), start / scale, steps)
+        return found * scale
     point = start.copy()
     value, gradient = function(point)
     history: list[tuple[Doubles, Doubles, float]] = []
@@ -50,6 +55,14 @@ def minimise(function: Loss, start: Doubles, steps: int) -> Doubles:
             history = [*history[-(HISTORY - 1) :], (moved, turned, bend)]
         point, value, gradient = point + moved, there, slopes
     return point
+
+
+def _scaled(function: Loss, scale: Doubles) -> Loss:
+    def scaled(point: Doubles) -> tuple[float, Doubles]:
+        value, gradient = function(point * scale)
+        return value, gradient * scale
+
+    return scaled
 
 
 def _times_inverse(gradient: Doubles, history: list[tuple[Doubles, Doubles, float]]) -> Doubles:

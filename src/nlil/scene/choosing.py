@@ -21,11 +21,11 @@ from scipy import sparse
 
 from ..data.arrays import Floats, Ids, Longs, Mask
 from ..progress import Progress, Stop
-from .fitting import ClassModel, LabelledObjects, fit, probabilities, slopes
+from .fitting import ClassModel, LabelledObjects, class_counts, fit, probabilities, slopes
 from .formulas import Disjunction, FormulaTraining, best_formula, train_classes, with_disjunctions
 from .growing import Growth, Literals, PatternGrower, with_literals
 from .patterns import Patterns
-from .sure_patterns import class_counts, sure_patterns, with_clear_conjunctions
+from .sure_patterns import sure_patterns, with_clear_conjunctions
 from .thinning import Thinning, needless_priors
 
 FIRST_PAIRS = 4
@@ -50,7 +50,7 @@ class ChoiceOptions:
         caution: added to the second derivative of a pair, so that few objects count less.
         min_support: the fewest objects that a rule must explain.
         steps: L-BFGS steps in each round.
-        last_steps: L-BFGS steps in the last fit.
+        last_steps: L-BFGS steps in the last fit, and where the priors that classes share are decided.
         conjunctions: whether to use conjunctions.
         conjunction_support: the fewest objects that a conjunction found by counting must explain.
         growth: how bodies are grown by further literals.
@@ -61,13 +61,13 @@ class ChoiceOptions:
     """
 
     pairs: int
-    rounds: int = 16
+    rounds: int = 10
     surplus: float = 1.0
     thinnings: int = 4
     penalty: float = 0.1
     caution: float = 2.0
     min_support: int = 2
-    steps: int = 25
+    steps: int = 8
     last_steps: int = 60
     conjunctions: bool = True
     conjunction_support: int = 100
@@ -299,6 +299,7 @@ class _Search:
         """
         if not self.worth:
             return
+        self._fit(self.choice.last_steps)  # the losses that are compared have to be those of settled weights
         sharpness = self._thinning().sharpness
         before, loss = self.model, self._loss()
         best, room, most = before, self.room, 0.0
@@ -306,7 +307,7 @@ class _Search:
             tied = np.append(needless_priors(before.prior[:-1], sharpness[:-1], factor * self.worth), False)
             lowest = float(np.average(before.prior[tied], weights=sharpness[tied] + 1e-12))
             self.model = replace(before, tied=tied, bias=before.bias - lowest)
-            self._fit()
+            self._fit(self.choice.last_steps)
             saved = self.worth * self._num_spared() - (self._loss() - loss)
             if saved > most:
                 best, room, most = self.model, self.choice.pairs + self._num_spared(), saved
@@ -323,9 +324,9 @@ class _Search:
         """The number of classes without a rule for their prior: they share the lowest one and have other rules."""
         return 0 if self.model.tied is None else int(self.model.tied[np.unique(self.model.target)].sum())
 
-    def _fit(self) -> None:
+    def _fit(self, steps: int | None = None) -> None:
         choice = self.choice
-        self.model = fit(self.model, self.data, choice.penalty, choice.steps, choice.threads, choice.device)
+        self.model = fit(self.model, self.data, choice.penalty, steps or choice.steps, choice.threads, choice.device)
 
     def settled(self) -> ClassModel:
         """Return the model fitted to all objects.

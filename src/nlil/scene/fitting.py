@@ -68,6 +68,20 @@ def columns(matrix: sparse.csr_array) -> PatternColumns:
     return matrix.indptr.astype(np.int64), matrix.indices, matrix.data
 
 
+def class_counts(data: LabelledObjects) -> Ids:
+    """Return (patterns, classes): the number of objects of the class for which the pattern holds in `data`."""
+    out = np.zeros((data.held.shape[1], data.shares.shape[1]), np.int32)
+    _count(*columns(data.held)[:2], data.label, out)
+    return out
+
+
+@compiled
+def _count(pointer: Longs, column: Ids, label: Ids, out: Ids) -> None:
+    for i in range(len(label)):
+        for k in range(pointer[i], pointer[i + 1]):
+            out[column[k], label[i]] += 1
+
+
 @dataclass(frozen=True, eq=False)
 class ClassModel:
     """weight[i] is the weight of pattern[i] for the class target[i]; pairs sorted by (pattern, target).
@@ -90,6 +104,11 @@ class ClassModel:
         """Make a model from pairs in any order, with the `weight` of each pair and the `bias` of each class."""
         order = np.lexsort((target, pattern))
         return cls(pattern[order].astype(np.int32), target[order].astype(np.int32), weight[order], bias, tied)
+
+    @property
+    def follows(self) -> Mask:
+        """Which weights move the bias of their class."""
+        return np.zeros(len(self), bool) if self.tied is None else (self.weight < 0) & self.tied[self.target]
 
     @property
     def prior(self) -> Doubles:
@@ -120,14 +139,16 @@ class ClassModel:
 class Weights(NamedTuple):
     """Arrays for compiled loops: the patterns of the objects that have weights, and the weights.
 
+    What is used as an index is unsigned, so that no loop tests for negative ones: a third of the time of a fit.
+
     Object i has the patterns column[pointer[i]:pointer[i + 1]], numbered among those of the model; pattern f has the
     entries entry[f]:entry[f + 1], each the `weight` of one class, `target`. `bias` is by class.
     """
 
-    pointer: Longs
-    column: Ids
-    entry: Longs
-    target: Ids
+    pointer: np.ndarray
+    column: np.ndarray
+    entry: np.ndarray
+    target: np.ndarray
     weight: Doubles
     bias: Doubles
 
@@ -135,8 +156,10 @@ class Weights(NamedTuple):
     def of(cls, model: ClassModel, data: LabelledObjects) -> Weights:
         """Lay out the weights of a model for the objects of `data`."""
         used, place = np.unique(model.pattern, return_inverse=True)
-        entry = offsets(place.astype(np.int32), len(used))
-        return cls(*columns(data.held[:, used])[:2], entry, model.target, model.weight, model.bias)
+        held, entry = data.held[:, used], offsets(place.astype(np.int32), len(used))
+        pointer, entry = held.indptr.astype(np.uint64), entry.astype(np.uint64)
+        column, target = held.indices.astype(np.uint32), model.target.astype(np.uint32)
+        return cls(pointer, column, entry, target, model.weight, model.bias)
 
 
 def fit(
@@ -159,17 +182,37 @@ def fit(
         from .device_fitting import device_loss
 
         loss = device_loss(model, data, penalty, device)
-    start = np.concatenate((model.weight, model.bias))
+    start, scale = np.concatenate((model.weight, model.bias)), _scale(model, data, penalty)
     if model.tied is None:
-        found = minimise(loss, start, steps)
+        found = minimise(loss, start, steps, scale)
     else:
         loss, biased = _tied_loss(loss, model)
-        found = minimise(loss, biased(start), steps)
+        found = minimise(loss, biased(start), steps, scale)
         # A weight that changes its sign would move the prior of its class.
         wrong = model.tied[model.target] & (found[: len(model)] * model.weight < 0)
         found[: len(model)][wrong | (model.tied[model.target] & (model.weight == 0) & (found[: len(model)] < 0))] = 0.0
         found = biased(found)
     return model.with_values(found[: len(model)], found[len(model) :])
+
+
+def _scale(model: ClassModel, data: LabelledObjects, penalty: float) -> Doubles:
+    """Return 1 / sqrt(second derivative of the loss) by each weight and bias, if every chance is the share counted.
+
+    A pattern may hold for half of all objects or for three: without this scale, L-BFGS needs several times the steps.
+    """
+    num_objects, total = len(data), np.bincount(data.label, minlength=len(model.bias))
+    size = np.asarray(data.held.sum(axis=0)).reshape(-1)[model.pattern]
+    count = class_counts(data)[model.pattern, model.target]
+    against = model.follows  # such a weight changes the scores of the objects for which its pattern does not hold
+    size = np.where(against, num_objects - size, size)
+    count = np.where(against, total[model.target] - count, count)
+
+    def curvature(size: np.ndarray | int, count: np.ndarray) -> Doubles:
+        share = (count + 1) / (size + 2)
+        return np.asarray(size * share * (1 - share), np.float64)
+
+    second = np.concatenate((curvature(size, count) + penalty, curvature(num_objects, total)))
+    return np.sqrt(max(num_objects, 1) / np.maximum(second, 1e-9))
 
 
 def _tied_loss(loss: Loss, model: ClassModel) -> tuple[Loss, Callable[[Doubles], Doubles]]:
@@ -179,7 +222,7 @@ def _tied_loss(loss: Loss, model: ClassModel) -> tuple[Loss, Callable[[Doubles],
     """
     assert model.tied is not None
     count, tied = len(model), model.tied
-    follows = np.flatnonzero((model.weight < 0) & tied[model.target])
+    follows = np.flatnonzero(model.follows)
     target = model.target[follows]
 
     def biased(parameters: Doubles) -> Doubles:

@@ -22,10 +22,9 @@ from ..kernel.bodies import NO_STEP, NOT, Bodies, Lines
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, silent
 from .choosing import ChoiceOptions, choose, choose_formulas
-from .fitting import ClassModel, LabelledObjects, one_hot, scores
+from .fitting import ClassModel, LabelledObjects, class_counts, one_hot, scores
 from .formulas import FormulaTraining
 from .patterns import Patterns, find_patterns
-from .sure_patterns import class_counts
 
 MAX_EVIDENCE = 6.0
 """Largest sum of evidence of a training object: scores up to 1 - exp(-6) = .9975 differ in three digits."""

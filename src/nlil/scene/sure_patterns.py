@@ -26,20 +26,6 @@ MIN_CLEAR_CONFIDENCE, MAX_CLEAR_PER_CLASS = 0.5, 5
 """Limits of the conjunctions that are chosen before all others."""
 
 
-def class_counts(data: LabelledObjects) -> Ids:
-    """Return (patterns, classes): the number of objects of the class for which the pattern holds in `data`."""
-    out = np.zeros((data.held.shape[1], data.shares.shape[1]), np.int32)
-    _count(*columns(data.held)[:2], data.label, out)
-    return out
-
-
-@compiled
-def _count(pointer: Longs, column: Ids, label: Ids, out: Ids) -> None:
-    for i in range(len(label)):
-        for k in range(pointer[i], pointer[i + 1]):
-            out[column[k], label[i]] += 1
-
-
 def sure_patterns(counts: Ids, sizes: Longs, min_support: int) -> tuple[Ids, Ids]:
     """Return (pattern, class) of the patterns that hold for hardly any other class, the best ones of each class.
 

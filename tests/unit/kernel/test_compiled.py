@@ -335,6 +335,14 @@ def test_small_work_is_interpreted_up_to_a_limit() -> None:
     assert seen == [1, 1, 0, 0]
 
 
+def test_work_that_is_announced_as_large_is_compiled_from_the_first_step_on() -> None:
+    small = SmallWork()
+    small.expect(SMALL_STEPS)
+    assert small.is_left
+    small.expect(SMALL_STEPS + 1)
+    assert not small.is_left
+
+
 def test_numba_is_imported_by_the_first_call() -> None:
     code = """
 import sys

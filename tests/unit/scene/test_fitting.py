@@ -48,7 +48,7 @@ def loss_of(model: ClassModel, data: LabelledObjects, monkeypatch: pytest.Monkey
     """What `fit` hands to the optimiser."""
     caught = []
 
-    def minimise(loss: Callable, start: np.ndarray, steps: int) -> np.ndarray:
+    def minimise(loss: Callable, start: np.ndarray, steps: int, scale: np.ndarray) -> np.ndarray:
         caught.append(loss)
         return start
 
@@ -208,6 +208,31 @@ def test_a_narrow_valley() -> None:
         return 0.5 * float((scales * (x - best) ** 2).sum()), scales * (x - best)
 
     assert minimise(valley, np.zeros(30), 200) == pytest.approx(best, abs=1e-5)
+
+
+def test_a_scale_makes_a_narrow_valley_round() -> None:
+    curvature = np.logspace(0, 6, 30)
+    best = np.linspace(-1, 1, 30)
+
+    def valley(x: np.ndarray) -> tuple[float, np.ndarray]:
+        return 0.5 * float((curvature * (x - best) ** 2).sum()), curvature * (x - best)
+
+    assert minimise(valley, np.zeros(30), 8, 1 / np.sqrt(curvature)) == pytest.approx(best, abs=1e-5)
+    assert valley(minimise(valley, np.zeros(30), 8))[0] > 0.1
+
+
+def test_a_fit_of_rare_and_common_patterns_takes_few_steps() -> None:
+    random = np.random.default_rng(3)
+    share = np.array([0.5] * 6 + [0.01] * 6)  # patterns that hold for 2,000 and for 40 objects
+    held = random.random((4000, 12)) < share
+    truth = np.where(share < 0.1, 2.0, 0.5)
+    chance = 1 / (1 + np.exp(-(held @ truth - 2.0)))
+    label = (random.random(4000) < chance).astype(np.int32)
+    data = LabelledObjects(label, sparse.csr_array(held), one_hot(label, 2))
+    pattern = np.arange(12, dtype=np.int32)
+    model = ClassModel.of(pattern, np.ones(12, np.int32), np.zeros(12), np.zeros(2))
+    few, many = (fit(model, data, 0.5, steps, 1) for steps in (8, 500))
+    assert few.weight == pytest.approx(many.weight, abs=0.2)
 
 
 def test_as_scipy_does() -> None:
