@@ -225,17 +225,9 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class LearnerConfig(Settings):
-    """All settings of learning; `to_dict` and `with_values` convert them to and from plain values."""
+class CountSettings(Settings):
+    """The settings of counting; `search.options.CountOptions` has them too."""
 
-    seed: int = setting(0, "seed of all randomness")
-    search: str = setting("both", "how to find rules: count, neural, both", one_of("count", "neural", "both"))
-    task: str = setting(
-        "auto",
-        "what to learn: rules, program (the smallest logic program), auto (a program where negatives are given)",
-        one_of("rules", "program", "auto"),
-    )
-    preset: str = setting("default", "a named set of values, applied before all other settings", one_of(*PRESETS))
     max_length: int = setting(3, "most body atoms of a counted chain", between(1, 8))
     tried_length: int = setting(
         5,
@@ -248,10 +240,31 @@ class LearnerConfig(Settings):
         "least standard confidence of a rule other than a prior; -1: .002, or .01 on a large base",
         Allowed("0 to 1, or -1", lambda v: 0 <= v <= 1 or v == -1),
     )
-    body: tuple[str, ...] = setting((), "predicates allowed in bodies; empty: all")
-    not_body: tuple[str, ...] = setting((), "predicates not allowed in bodies")
     constants: bool = setting(True, "rules with constants: anchored, half-anchored, priors")
     typed: bool = setting(True, "chains with a unary filter, if it raises the confidence")
+    samples: int = setting(1_000, "facts sampled per target to propose chains longer than 2")
+    candidates: int = setting(200, "longer chains counted exactly per target")
+    max_paths: float = setting(
+        7e9,
+        "skip chains of a length with more paths than this in the graph, unless they are few for its size (up to "
+        "16 for each pair of entities, up to max_length steps); 0: no limit",
+    )
+
+
+@dataclass(frozen=True)
+class LearnerConfig(CountSettings):
+    """All settings of learning; `to_dict` and `with_values` convert them to and from plain values."""
+
+    seed: int = setting(0, "seed of all randomness")
+    search: str = setting("both", "how to find rules: count, neural, both", one_of("count", "neural", "both"))
+    task: str = setting(
+        "auto",
+        "what to learn: rules, program (the smallest logic program), auto (a program where negatives are given)",
+        one_of("rules", "program", "auto"),
+    )
+    preset: str = setting("default", "a named set of values, applied before all other settings", one_of(*PRESETS))
+    body: tuple[str, ...] = setting((), "predicates allowed in bodies; empty: all")
+    not_body: tuple[str, ...] = setting((), "predicates not allowed in bodies")
     conjunctions: int = setting(
         10,
         "conjunctions tried per target; kept if they raise the score on validation facts; 0: none",
@@ -271,13 +284,6 @@ class LearnerConfig(Settings):
     top_rules: int = setting(0, "rules kept per target, best first (with joint: per class on average); 0: all")
     joint: bool = setting(
         False, "choose and weight the rules of all object classes jointly; with search=neural: one trained formula each"
-    )
-    samples: int = setting(1_000, "facts sampled per target to propose chains longer than 2")
-    candidates: int = setting(200, "longer chains counted exactly per target")
-    max_paths: float = setting(
-        7e9,
-        "skip chains of a length with more paths than this in the graph, unless they are few for its size (up to "
-        "16 for each pair of entities, up to max_length steps); 0: no limit",
     )
     neural_targets: int = setting(
         4, "with search=both, most targets to train, those that counted rules explain badly; 0: all"
@@ -433,12 +439,13 @@ class LearnerConfig(Settings):
 
 TOPIC_STARTS = {
     "what to find": "seed",
+    "counting": "max_length",
     "training": "neural_targets",
     "scores": "aggregation",
     "data": "geometry",
     "machine": "time_limit",
 }
-"""The first setting of each topic; a topic ends where the next begins."""
+"""The first field of each topic; a topic ends where the next begins. Topics are listed in this order."""
 
 
 def topics() -> dict[str, list[str]]:
@@ -449,7 +456,7 @@ def topics() -> dict[str, list[str]]:
     for f in fields(LearnerConfig):
         topic = starts.get(f.name, topic)
         found.setdefault(topic, []).append(f.name)
-    return found
+    return {topic: found[topic] for topic in TOPIC_STARTS}
 
 
 def setting_about(name: str) -> dict[str, str]:

@@ -185,8 +185,11 @@ class RuleSet:
 
     @property
     def is_prior(self) -> Mask:
-        """Which rules have the body `true`."""
-        return self.bodies.is_true[self.body] if len(self.bodies) else np.zeros(len(self), bool)
+        """Which rules have the body `true` and a head of one variable; p(X, Y) :- true tells no answers apart."""
+        if not len(self.bodies):
+            return np.zeros(len(self), bool)
+        one_variable = (self.fixed > 0) | unary_mask(self.predicates)[self.head]
+        return self.bodies.is_true[self.body] & one_variable
 
     @property
     def is_program(self) -> Mask:

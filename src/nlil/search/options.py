@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..config import CountSettings
 from ..data.arrays import Flag, Ids, Longs
 from ..data.kb import KnowledgeBase
 from ..kernel.bodies import Y_NODE
@@ -34,23 +35,15 @@ def counted_now(name: str, count: Callable[[], Arrays]) -> Arrays:
 
 
 @dataclass(frozen=True)
-class CountOptions:
-    """The settings of the search, explained in `LearnerConfig`.
+class CountOptions(CountSettings):
+    """The settings of counting, and how to run it.
 
-    These are `max_length`, `tried_length`, `min_support`, `min_confidence`, `constants`, `typed`, `samples`,
-    `candidates`, `max_paths`, `seed`, `threads`, `device` and `memory`. `stop` ends the search early (None: never);
+    `seed`, `threads`, `device` and `memory` are those of LearnerConfig. `stop` ends the search early (None: never);
     `chain_length`, the length of the longest chains, is set by the search; `stages` may keep results of long stages.
     """
 
-    max_length: int = 3
     tried_length: int = 0
-    min_support: int = 2
     min_confidence: float = 0.01
-    constants: bool = True
-    typed: bool = True
-    samples: int = 1_000
-    candidates: int = 200
-    max_paths: float = 7e9
     seed: int = 0
     threads: int = 1
     device: str = "cpu"

@@ -282,3 +282,13 @@ def test_html_is_escaped():
     assert "Tom &lt;b&gt;[red]" in page
     assert "<b>[red]" not in page
     assert page.count("<ul>") == page.count("</ul>") > 1
+
+
+def test_a_rule_for_every_pair_is_no_prior():
+    """Ranking lets it compete with the other rules, and so does explaining."""
+    kb = KnowledgeBase.from_facts([("a", "knows", "b"), *(("a", f"k{i}", "c") for i in range(5))])
+    weights = {f"knows(X, Y) :- k{i}(X, Y).": 0.3 for i in range(5)} | {"knows(X, Y) :- true.": 0.1}
+    rules = rule_set(kb, weights, kind="noisy-or", top=5)
+    (answer,) = predict(rules, kb, "knows(a, c)")
+    assert answer.score == pytest.approx(1 - 0.7**5)
+    assert explain(rules, kb, "knows(a, c)").score == answer.score

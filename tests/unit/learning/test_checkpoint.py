@@ -87,7 +87,7 @@ def test_it_is_there_early_and_gone_at_the_end(tmp_path: Path) -> None:
         ({"seed": 1}, r"other settings \(seed: 0, now 1\); use --force to start over"),
         (
             {"seed": 1, "body": ("p",), "samples": 3, "typed": False, "min_support": 9},
-            r"seed: 0, now 1, .* and 2 more\)",
+            r"min_support: 2, now 9, .* and 2 more\)",
         ),
         ({"body": ("p",)}, r"\(body: also p\)"),
         ({"checksum": "xyz"}, r"other data \(checksum: abc, now xyz\)"),
