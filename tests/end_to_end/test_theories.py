@@ -30,6 +30,18 @@ def test_evaluate_with_the_theory_alone(nlil_command: Nlil, kin_run: Path) -> No
     assert small["mrr"] >= 0.98 * all_rules["mrr"], "a second and a third way stand in where the first lacks a fact"
 
 
+def test_a_theory_of_another_size(nlil_command: Nlil, kin_run: Path) -> None:
+    sizes = [nlil_command("evaluate", kin_run, "--theory", "--size", k, "--json").json["num_rules"] for k in ("1", "3")]
+    one, three = (nlil_command("theory", kin_run, "--size", k, "--json").json["num_rules"] for k in ("1", "3"))
+    assert sizes == [one, three]
+    assert one < three
+    listed = nlil_command("rules", kin_run, "--theory", "--size", "1", "--format", "prolog").out
+    assert listed.count(" :- ") == one
+    refused = nlil_command("predict", kin_run, "uncle(p12, ?)", "--size", "1")
+    assert refused.code == 2
+    assert "--theory" in refused.err
+
+
 def test_one_theory_and_the_family_of_a_rule(nlil_command: Nlil, kin_run: Path) -> None:
     shown = nlil_command("theory", kin_run, "--target", "uncle").out
     assert "uncle(X, Y) :- brother(X, Z1), mother(Z1, Y)." in shown

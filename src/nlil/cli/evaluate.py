@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import ConfigError, DataError, RunError
-from .session import AppliedRun, Session, Written, sentence
+from .session import AppliedRun, Bounds, Session, Written, sentence
 
 if TYPE_CHECKING:
     from ..data.dataset import Dataset
@@ -26,6 +26,7 @@ def evaluate(
     data: str | None = None,
     calibration: Annotated[Path | None, Written()] = None,
     theory: bool = False,
+    size: Annotated[int | None, Bounds(1)] = None,
     cluster: str | None = None,
 ) -> None:
     """Measure how well the rules predict the facts of a split, and how well their scores are calibrated.
@@ -39,10 +40,11 @@ def evaluate(
         calibration (FILE.png): Draw a reliability plot.
         cluster (ADDRESS): Work on a Ray cluster: ray (this machine alone) or ray://HOST:PORT. Same figures.
         theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
+        size (K): With --theory: most rules per target. Default: as learned.
     """
     if (run is None) == (rules is None) or (theory and run is None):
         raise ConfigError("evaluate needs a run folder, or --rules FILE together with --data DATA")
-    opened = None if run is None else session.open_run(AppliedRun(run, data, theory))
+    opened = None if run is None else session.open_run(AppliedRun(run, data, theory, size))
     more: dict[str, Any] = {}
     if opened is not None and data is not None:
         more = {

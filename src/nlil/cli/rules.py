@@ -94,7 +94,7 @@ def rules(
     if facts is not None:
         write_facts(session, chosen, facts, opened)
     learned, feedback = load_run(run.folder), load_feedback(run.folder)
-    learned = learned.with_theory() if run.theory else learned
+    learned = learned.with_theory(run.size) if run.theory else learned
     found = chosen_rules(learned, target, criteria)
     limit = (DEFAULT_TOP if chosen == "text" else 0) if top is None else top
     count = min(limit, len(found)) if limit else len(found)

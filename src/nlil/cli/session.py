@@ -46,14 +46,20 @@ Source = Annotated[
 
 @dataclass(frozen=True)
 class AppliedRun:
-    """The argument RUN with the options --data and --theory, for commands that apply the rules of a run.
+    """The argument RUN with the options --data, --theory and --size, for commands that apply the rules of a run.
 
-    `folder` is the run; `data` are facts to apply its rules to (None: its own); `theory`: only its theories are used.
+    `folder` is the run; `data` are facts to apply its rules to (None: its own); `theory`: only its theories are used,
+    with `size` rules per target (None: as learned).
     """
 
     folder: Path
     data: str | None = None
     theory: bool = False
+    size: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.size is not None and not self.theory:
+            raise ConfigError("--size: expected with --theory, whose rules it limits")
 
     def __str__(self) -> str:
         return str(self.folder)
@@ -103,7 +109,7 @@ class Session:
         """Open `run` with the data to apply its rules to; warnings and notes go to stderr."""
         from ..learning.opening import open_run
 
-        opened = open_run(run.folder, run.data, run.theory, self.reading)
+        opened = open_run(run.folder, run.data, run.theory, self.reading, run.size)
         self.notes(data_notes(opened.dataset))
         for warning in opened.warnings:
             self.warn(warning)
@@ -245,12 +251,17 @@ COMMON: dict[str, tuple[Any, Any]] = {
 """The fields of Session: type with option, and default."""
 
 THEORY = "Use only the theories of the run: a few rules for each target (see: nlil theory)."
+SIZE = "With --theory: most rules per target. Default: as learned."
 APPLIED: dict[str, tuple[Any, Any]] = {
     "data": (
         Annotated[str | None, typer.Option("--data", metavar="DATA", help="Apply the rules to this data.")],
         None,
     ),
     "theory": (Annotated[bool, typer.Option("--theory", help=THEORY)], False),
+    "size": (
+        Annotated[int | None, typer.Option("--size", metavar="K", min=1, help=SIZE)],
+        None,
+    ),
 }
 """The options of AppliedRun: type with option, and default."""
 

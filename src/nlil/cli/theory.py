@@ -100,7 +100,7 @@ def theory(
         case "prolog":
             write_prolog(small, len(small), feedback)
         case _:
-            opened = cache(lambda: session.open_run(AppliedRun(run, None, True)))
+            opened = cache(lambda: session.open_run(AppliedRun(run, None, True, size)))
             write_program(session, small, len(small), chosen, leave_out, opened)
 
 

@@ -234,7 +234,11 @@ class OpenedRun(Applied):
 
 
 def open_run(
-    path: str | Path, data: str | None = None, theory: bool = False, reading: Mapping[str, Any] | None = None
+    path: str | Path,
+    data: str | None = None,
+    theory: bool = False,
+    reading: Mapping[str, Any] | None = None,
+    size: int | None = None,
 ) -> OpenedRun:
     """Open a run with the data its rules are to be applied to.
 
@@ -244,11 +248,12 @@ def open_run(
         theory: use only the rules of its theories.
         reading: the `columns` and the `encoding` of the data; by default the run's own data is read as it was then, and
             other data by the names of its columns.
+        size: the number of rules per target of the theories; by default as learned.
     """
     path = Path(path)
     (info, learned), feedback = read_whole(path, lambda: (load_with_info(path), load_feedback(path)))
     if theory:
-        learned = learned.with_theory()
+        learned = learned.with_theory(size)
     if data is None and info.source is None:
         raise RunError("the run does not say which data it was learned from; name the data (--data)", path)
     options = learned.config.data_options()
