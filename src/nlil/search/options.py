@@ -36,7 +36,7 @@ def counted_now(name: str, count: Callable[[], Arrays]) -> Arrays:
 
 @dataclass(frozen=True)
 class CountOptions(CountSettings):
-    """The settings of counting, and how to run it.
+    """The settings of counting, and how to run it; `tried_length` and `min_confidence` have other defaults here.
 
     `seed`, `threads`, `device` and `memory` are those of LearnerConfig. `stop` ends the search early (None: never);
     `chain_length`, the length of the longest chains, is set by the search; `stages` may keep results of long stages.
