@@ -7,7 +7,7 @@ import pytest
 
 from nlil import KnowledgeBase, Learner, LearnerConfig, Splits
 from nlil.data.facts import Facts
-from nlil.search.exclusions import find_exclusions
+from nlil.search.exclusions import find_exclusions, probability_apart, share_apart
 
 LIKES = [("a", "likes", "c"), ("a", "likes", "d"), ("b", "likes", "c"), ("b", "likes", "d"), ("b", "likes", "e")]
 RING = [(x, "before", y) for x, y in ("ab", "bc", "cd", "da", "ac", "bd")]
@@ -27,11 +27,29 @@ def one_fact(kb: KnowledgeBase, predicate: str, x: str, y: str) -> Facts:
 
 
 def test_expected_by_hand() -> None:
-    """far, walked backwards, leads from a to e: a likes 2, e is liked by 1, of 5 facts. knows leads nowhere."""
-    rows = [*LIKES, ("e", "far", "a"), ("c", "knows", "e"), ("a", "near", "c"), ("a", "near", "e")]
-    assert found(rows, "likes", least_expected=0.4) == {":- likes(X, Y), far(Y, X).": 0.4}
-    assert found(rows, "likes", least_expected=0.41) == {}
-    assert found([*rows, ("a", "likes", "e")], "likes", least_expected=0.0) == {}
+    """far, walked backwards, leads from a to e: a likes 2, e is liked by 5, of 9 facts. knows leads nowhere."""
+    fans = [(x, "likes", "e") for x in "fghi"]
+    rows = [*LIKES, *fans, ("e", "far", "a"), ("c", "knows", "e"), ("a", "near", "c"), ("a", "near", "e")]
+    assert found(rows, "likes", sure=0.0) == {":- likes(X, Y), far(Y, X).": 10 / 9}
+    assert found(rows, "likes", sure=0.95) == {}
+    assert found([*rows, ("a", "likes", "e")], "likes", sure=0.0) == {}
+    assert found([row for row in rows if row != fans[0]], "likes", sure=0.0) == {":- likes(X, Y), far(Y, X).": 1.0}
+    assert found([row for row in rows if row not in fans[:2]], "likes", sure=0.0) == {}, "expected less than once"
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.9])
+def test_the_share_of_relations_kept_apart_is_found_again(share: float) -> None:
+    random = np.random.default_rng(0)
+    expected = random.uniform(1, 6, (20, 200))
+    together = np.where(random.random(expected.shape) < share, 0, random.poisson(expected))
+    assert share_apart(list(zip(expected, together))) == pytest.approx(share, abs=0.02)
+
+
+def test_how_sure_an_exclusion_is_depends_on_the_base() -> None:
+    """Never together, two expected: where most relations are kept apart that says it all, elsewhere it is chance."""
+    assert probability_apart(0.9, np.array([2.0])) > 0.98
+    assert probability_apart(0.02, np.array([2.0])) < 0.14
+    assert share_apart([]) == 0.5
 
 
 def test_asymmetry_weights_and_vetoes() -> None:
