@@ -22,8 +22,12 @@ from ..kernel.pool import Pool
 
 BLOCK = 4096
 """Objects per task."""
+LEAST_FALL = 1e-7
+"""A fit ends with a step that lowers the loss per object by less."""
 
 SMALLEST = -700.0  # below this, exp underflows to 0
+SMALLEST_CHANCE = 1e-30
+"""Lower bound of a probability inside a logarithm."""
 PER_LOG_2 = 1.4426950408889634
 LOG_2_HIGH, LOG_2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 ROUND = 6755399441055744.0
@@ -184,10 +188,10 @@ def fit(
         loss = device_loss(model, data, penalty, device)
     start, scale = np.concatenate((model.weight, model.bias)), _scale(model, data, penalty)
     if model.tied is None:
-        found = minimise(loss, start, steps, scale)
+        found = minimise(loss, start, steps, scale, LEAST_FALL)
     else:
         loss, biased = _tied_loss(loss, model)
-        found = minimise(loss, biased(start), steps, scale)
+        found = minimise(loss, biased(start), steps, scale, LEAST_FALL)
         # A weight that changes its sign would move the prior of its class.
         wrong = model.tied[model.target] & (found[: len(model)] * model.weight < 0)
         found[: len(model)][wrong | (model.tied[model.target] & (model.weight == 0) & (found[: len(model)] < 0))] = 0.0
@@ -276,6 +280,16 @@ def probabilities(model: ClassModel, data: LabelledObjects, threads: int) -> Flo
     found = np.zeros((len(data), len(model.bias)), np.float32)
     _blocks(lambda begin, end: _probabilities(weights, begin, found[begin:end]), len(data), threads)
     return found
+
+
+def log_likelihoods(chances: Floats, shares: sparse.csr_array) -> Doubles:
+    """Return the log-likelihood of the `shares` of each object under the probabilities `chances`.
+
+    Both are (objects, classes).
+    """
+    row, label = shares.nonzero()
+    each = shares.data * np.log(np.maximum(chances[row, label], SMALLEST_CHANCE))
+    return np.bincount(row, each, minlength=shares.shape[0]).astype(np.float64)
 
 
 def slopes(

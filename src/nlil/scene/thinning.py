@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from ..data.arrays import Doubles, Floats, Longs, Mask
-from .fitting import ClassModel, LabelledObjects
+from ..data.arrays import Doubles, Floats, Ids, Longs, Mask
+from ..kernel.compiled import compiled
+from .fitting import ClassModel, LabelledObjects, columns
 
 SMALLEST = 1e-12
 
@@ -76,7 +77,7 @@ class Thinning:
         for target in range(len(model.bias)):
             place = np.flatnonzero(model.target == target)
             spread = (probability[:, target] * (1 - probability[:, target])).astype(np.float64)
-            second = _second_derivatives(by_pattern[:, model.pattern[place]], spread, penalty)
+            second = _second_derivatives(by_pattern[:, model.pattern[place]].tocsr(), spread, penalty)
             if model.tied is not None and model.tied[target]:
                 second = _tied(second, model.weight[place] < 0, penalty)
             inverse = np.asarray(np.linalg.inv(second), np.float64)
@@ -106,17 +107,27 @@ class Thinning:
         return self.model.with_values(weight, self.model.bias).take(np.flatnonzero(keep)), worth
 
 
-def _second_derivatives(held: sparse.csc_array, spread: Doubles, penalty: float) -> Doubles:
+def _second_derivatives(held: sparse.csr_array, spread: Doubles, penalty: float) -> Doubles:
     """Return the Hessian by the weights of a class, and last by its bias."""
     size = held.shape[1]
-    weighed = sparse.csc_array((spread[held.indices], held.indices, held.indptr), shape=held.shape)
     second = np.zeros((size + 1, size + 1))
-    if size:
-        second[:size, :size] = (weighed.T @ held.astype(np.float64)).toarray()
-        second[:size, size] = second[size, :size] = np.asarray(weighed.sum(axis=0)).reshape(-1)
-        second[np.arange(size), np.arange(size)] += penalty
+    pointer, column, _ = columns(held)
+    _add_products(pointer, column, spread, second)
+    second[size, :size] = second[:size, size]
+    second[np.arange(size), np.arange(size)] += penalty
     second[size, size] = spread.sum() + SMALLEST
     return second
+
+
+@compiled
+def _add_products(pointer: Longs, column: Ids, spread: Doubles, second: Doubles) -> None:
+    """Add the `spread` of each object for every two of its patterns, and in the last column for each of them."""
+    for i in range(len(spread)):
+        for k in range(pointer[i], pointer[i + 1]):
+            of_first = second[column[k]]
+            of_first[-1] += spread[i]
+            for j in range(pointer[i], pointer[i + 1]):
+                of_first[column[j]] += spread[i]
 
 
 def _tied(second: Doubles, against: Mask, penalty: float) -> Doubles:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ def loss_of(model: ClassModel, data: LabelledObjects, monkeypatch: pytest.Monkey
     """What `fit` hands to the optimiser."""
     caught = []
 
-    def minimise(loss: Callable, start: np.ndarray, steps: int, scale: np.ndarray) -> np.ndarray:
+    def minimise(loss: Callable, start: np.ndarray, *_: Any) -> np.ndarray:
         caught.append(loss)
         return start
 
@@ -248,6 +249,26 @@ def test_as_scipy_does() -> None:
 
     theirs = minimize(loss, np.zeros(8), jac=True, method="L-BFGS-B", options={"gtol": 1e-9}).x
     assert minimise(loss, np.zeros(8), 100) == pytest.approx(theirs, abs=1e-4)
+
+
+def test_no_step_is_taken_after_one_that_gains_too_little() -> None:
+    points = []
+
+    def bowl(x: np.ndarray) -> tuple[float, np.ndarray]:
+        points.append(x)
+        return float((x**4).sum()), 4 * x**3
+
+    minimise(bowl, np.full(5, 2.0), 100)
+    all_points = len(points)
+    points.clear()
+    end = minimise(bowl, np.full(5, 2.0), 100, None, 1e-3)
+    assert len(points) < all_points
+    assert bowl(end)[0] < 1e-2
+    scaled = minimise(bowl, np.full(5, 2.0), 100, np.full(5, 2.0), 1e-3)
+    assert bowl(scaled)[0] < 1e-2
+    points.clear()
+    minimise(bowl, end, 100, None, 1e-3)
+    assert len(points) <= 3, "it was settled before"
 
 
 def test_few_steps_only_go_down() -> None:
