@@ -55,6 +55,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "scene": {
         "search": "count",
         "joint": True,
+        "roles": "auto",
         "top_rules": 30,
         "steps": 3,
         "levels": 2,
@@ -163,6 +164,14 @@ def setting(default: Any, help: str, allowed: Allowed | None = None, read: Calla
 def _truth(value: Any) -> bool:
     words = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
     return words[str(value).lower()]
+
+
+def _truth_or_word(value: Any) -> str:
+    """Return "on" or "off" for a truth value, else the word itself."""
+    try:
+        return _word(_truth(value))
+    except KeyError:
+        return str(value)
 
 
 def _names(value: Any) -> tuple[str, ...]:
@@ -370,8 +379,12 @@ class LearnerConfig(CountSettings):
         Allowed("0 to .5", lambda v: 0 <= v <= 0.5),
     )
     geometry: bool = setting(True, "make predicates from the boxes of a scene graph: large(X), left_of(X, Y)")
-    roles: bool = setting(
-        False, "make is_subject(X) and is_object(X) of the relations of a scene graph; for rules of classes"
+    roles: str = setting(
+        "off",
+        "may bodies of class rules use is_subject(X) and is_object(X), made of the relations of a graph? on, off, "
+        "auto (if they help with the classes of held-out objects)",
+        one_of("auto", "on", "off"),
+        read=_truth_or_word,
     )
     drop: tuple[str, ...] = setting((), "relations of the data to leave out")
     merge: str = setting("", "file or folder of name merges, one per line: car: car,cars")

@@ -33,7 +33,7 @@ class DataOptions:
     geometry.
 
     `geometry`     make predicates from boxes, if the data has boxes
-    `roles`        make is_subject and is_object of the relations of scene graphs
+    `roles`        make is_subject and is_object of the relations of scene graphs, unless off
     `drop`         relations to remove, by name (after merging)
     `merge`        a file or folder of name merges (data/refining.py); empty: none
     `min_count`    remove predicates with fewer training facts; objects of such a class stay, without a class
@@ -44,7 +44,7 @@ class DataOptions:
     """
 
     geometry: bool = True
-    roles: bool = False
+    roles: str = "off"
     drop: tuple[str, ...] = ()
     merge: str = ""
     min_count: int = 0

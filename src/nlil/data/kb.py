@@ -332,7 +332,11 @@ class KnowledgeBase:
     def without(self, predicate_ids: Sequence[int]) -> KnowledgeBase:
         """Return the base without the facts of `predicate_ids`, with the same names and ids."""
         keep: Mask = ~np.isin(self.facts.predicate, np.asarray(predicate_ids, np.int32))
-        return replace(self, facts=self.facts[keep])
+        return replace(self, facts=self.facts[keep]) if len(predicate_ids) else self
+
+    def only(self, predicate_ids: Sequence[int]) -> KnowledgeBase:
+        """Return the base with the facts of `predicate_ids` alone, with the same names and ids."""
+        return replace(self, facts=self.facts[np.isin(self.facts.predicate, np.asarray(predicate_ids, np.int32))])
 
     def __post_init__(self) -> None:
         for what, number, most in (

@@ -72,7 +72,7 @@ def load_dataset(
         like: Predicates of a run whose rules will be applied; numbers and boxes are cut and named as there.
     """
     dataset = refined(_found(source, seed, may_download, options, like), options)
-    if options.roles:
+    if options.roles != "off":
         from ..scene.roles import with_roles
 
         dataset = with_roles(dataset)

@@ -27,7 +27,7 @@ from ..evaluation.fidelity import measure_fidelity
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, silent
 from .folder import sha256
-from .joint import class_rules
+from .joint import class_rules, without_roles
 from .missing_rules import body_facts
 from .run import Learned
 
@@ -79,6 +79,7 @@ def learn_from_scores(
     stop = stop or Stop(config.time_limit)
     if not kb.classes:  # on a plain base, hide the classifier's classes together
         kb = replace(kb, classes=frozenset(scores.classes.tolist()))
+    kb = without_roles(kb, [kb.predicates[c] for c in scores.classes], config.roles, joint=True)
     train, world, judged, held_out = parts(kb, splits, scores, config.seed)
     rules = class_rules(kb, body_facts(kb, config), scores.classes, config, progress, stop, train)
     fidelity = measure_fidelity(rules, kb, train, world, judged, held_out, config.threads, config.memory, progress)

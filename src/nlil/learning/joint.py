@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from ..config import LearnerConfig
@@ -11,22 +12,28 @@ from ..data.target_scores import TargetScores
 from ..errors import ConfigError
 from ..kernel.device import resolve_device
 from ..kernel.ruleset import RuleSet
+from ..logic.predicate import Predicate
 from ..progress import Progress, Stop
-from ..scene.roles import ROLES
+from ..scene.roles import role_ids
+from .gates import ROLES
 
 RULES = 30
 """Default of the mean number of rules per class, priors included."""
 
 
-def check_relations(kb: KnowledgeBase, targets: Ids) -> None:
-    """Raise ConfigError if relations are targets and the base has roles, which are derived from relations."""
-    relations = [kb.predicates[t].name for t in targets.tolist() if kb.predicates[t].arity == 2]
-    if relations and not {kb.predicates[number] for number in kb.geometry}.isdisjoint(ROLES):
-        raise ConfigError(
-            f"roles: is_subject and is_object follow from the relation {relations[0]!r}, which is to be learned; "
-            "use --set roles=off",
-            "roles",
-        )
+def without_roles(kb: KnowledgeBase, targets: Iterable[Predicate], roles: str, joint: bool) -> KnowledgeBase:
+    """Return the base without the facts of roles, unless bodies may use them.
+
+    A relation cannot be learned from what follows from it. Whether roles help is tried in joint learning only.
+
+    Args:
+        kb: The training facts.
+        targets: What is learned.
+        roles: The setting.
+        joint: Whether the targets are learned jointly.
+    """
+    has_relation = any(target.arity == 2 for target in targets)
+    return kb if not has_relation and (roles == "on" or (roles == "auto" and joint)) else kb.without(role_ids(kb))
 
 
 def is_joint(kb: KnowledgeBase, targets: Ids, config: LearnerConfig) -> bool:
@@ -81,6 +88,7 @@ def class_rules(
         given,
         FormulaTraining(replace(config, device=device)) if is_trained(config) else None,
         config.search == "neural",
+        ROLES if config.roles == "auto" else None,
     )
 
 

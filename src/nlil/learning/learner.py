@@ -33,7 +33,7 @@ from ..theory.theory import Theory
 from .checkpoint import Checkpoint, CountedStages
 from .conjunctions import helpful_conjunctions
 from .estimates import calibrate, estimate
-from .joint import check_relations, class_rules, is_joint
+from .joint import class_rules, is_joint, without_roles
 from .lengths import best_length, can_try, up_to
 from .logic_programs import learn_programs
 from .missing_rules import allowed_predicates, body_facts, missing_reasons
@@ -112,7 +112,9 @@ class Learner:
         if config.min_confidence < 0:
             config = replace(config, min_confidence=least_confidence(kb))
         check_memory(config.memory, len(kb.facts))
-        fit = Fit(config, kb, chosen_targets(kb, targets), splits, progress, stop, checkpoint)
+        chosen = chosen_targets(kb, targets)
+        kb = without_roles(kb, chosen, config.roles, config.joint)
+        fit = Fit(config, kb, chosen, splits, progress, stop, checkpoint)
         return replace(fit.learn(), config=self.config)
 
 
@@ -221,7 +223,6 @@ class Fit:
     def learn(self) -> Learned:
         """Run all stages and return the result."""
         started, config, kb, stop = time.monotonic(), self.config, self.kb, self.stop
-        check_relations(kb, self.ids)
         if is_joint(kb, self.ids, config):
             rules = class_rules(kb, self.body, self.ids, config, self.progress, stop)
             return Learned(rules, config, self.targets, stop.cut, {}, time.monotonic() - started)

@@ -21,7 +21,7 @@ from scipy import sparse
 
 from ..data.arrays import Floats, Ids, Longs, Mask
 from ..progress import Progress, Stop
-from .fitting import ClassModel, LabelledObjects, class_counts, fit, probabilities, slopes
+from .fitting import ClassModel, LabelledObjects, class_counts, fit, log_likelihoods, probabilities, slopes
 from .formulas import Disjunction, FormulaTraining, best_formula, train_classes, with_disjunctions
 from .growing import Growth, Literals, PatternGrower, with_literals
 from .patterns import Patterns
@@ -32,8 +32,6 @@ FIRST_PAIRS = 4
 """If formulas are trained alone: pairs per class of the first model, which shows which objects are hard."""
 PRIOR_FACTORS = 1.0, 8.0
 """Multiples of the worth of a pair that are tried as the limit below which classes share a prior."""
-SMALLEST_CHANCE = 1e-30
-"""Lower bound of a probability inside a logarithm."""
 
 
 @dataclass(frozen=True)
@@ -182,6 +180,18 @@ def choose_formulas(
     return found, fit(model, data, choice.penalty, choice.last_steps, choice.threads, choice.device)
 
 
+def first_pairs(patterns: Patterns, rows: Longs, data: LabelledObjects, choice: ChoiceOptions) -> ClassModel:
+    """Return a model of the best pairs of `patterns`, as many as there are classes, chosen at once.
+
+    `rows` and `choice` are those of `choose`, `data` is its `everything`.
+    """
+    nothing = np.zeros(0, np.int32)
+    few = replace(choice, pairs=data.shares.shape[1] - 1, conjunctions=False)
+    search = _Search(patterns, rows, data.label, data.shares, few, (nothing, nothing))
+    search.add(few.pairs)
+    return search.model
+
+
 class _Search:
     """The pairs chosen so far."""
 
@@ -270,8 +280,7 @@ class _Search:
             self._take(with_literals(self.patterns, new))
 
     def _grow(self, gain: Floats) -> None:
-        kb, places = self.patterns.kb, self.rows[self.some]
-        group = self.patterns.entities[places] if kb.graph_of is None else kb.graph_of[self.patterns.entities[places]]
+        group = self.patterns.groups[self.rows[self.some]]
         half = self.random.random(int(group.max(initial=0)) + 1) < 0.5
         grower = PatternGrower(self.patterns, self.data, half[group], self.choice.growth, self.choice.threads)
         chances = probabilities(self.model, self.data, self.choice.threads)
@@ -316,9 +325,8 @@ class _Search:
     def _loss(self) -> float:
         """The loss that a fit minimises: the negative log-likelihood and the penalty."""
         chances = probabilities(self.model, self.data, self.choice.threads)
-        row, label = self.data.shares.nonzero()
-        likelihood = float(self.data.shares.data @ np.log(np.maximum(chances[row, label], SMALLEST_CHANCE)))
-        return 0.5 * self.choice.penalty * float(self.model.weight @ self.model.weight) - likelihood
+        penalty = 0.5 * self.choice.penalty * float(self.model.weight @ self.model.weight)
+        return penalty - float(log_likelihoods(chances, self.data.shares).sum())
 
     def _num_spared(self) -> int:
         """The number of classes without a rule for their prior: they share the lowest one and have other rules."""
@@ -348,6 +356,6 @@ def _sampled(patterns: Patterns, rows: Longs, choice: ChoiceOptions) -> Longs:
     """Return positions in `rows`: all, or those of complete graphs with about `choice.sample` objects."""
     if len(rows) <= choice.sample or patterns.kb.graph_of is None:
         return np.arange(len(rows))
-    graph = patterns.kb.graph_of[patterns.entities[rows]]
+    graph = patterns.groups[rows]
     order = np.random.default_rng((choice.seed, 7)).permutation(patterns.kb.num_graphs)
     return np.flatnonzero(order[graph] < patterns.kb.num_graphs * choice.sample / len(rows))

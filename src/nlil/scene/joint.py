@@ -17,6 +17,7 @@ from scipy import sparse
 from ..data.arrays import Doubles, Ids, Longs
 from ..data.kb import KnowledgeBase
 from ..data.target_scores import TargetScores
+from ..evaluation.gate import Gate
 from ..kernel.aggregation import Aggregation
 from ..kernel.bodies import NO_STEP, NOT, Bodies, Lines
 from ..kernel.ruleset import RuleSet
@@ -25,6 +26,8 @@ from .choosing import ChoiceOptions, choose, choose_formulas
 from .fitting import ClassModel, LabelledObjects, class_counts, one_hot, scores
 from .formulas import FormulaTraining
 from .patterns import Patterns, find_patterns
+from .role_trial import roles_help
+from .roles import role_ids
 
 MAX_EVIDENCE = 6.0
 """Largest sum of evidence of a training object: scores up to 1 - exp(-6) = .9975 differ in three digits."""
@@ -46,6 +49,7 @@ def joint_rules(
     given: TargetScores | None = None,
     training: FormulaTraining | None = None,
     alone: bool = False,
+    gate: Gate | None = None,
 ) -> RuleSet:
     """Return rules for object classes: at most `choice.pairs`, and a prior for each class.
 
@@ -62,11 +66,14 @@ def joint_rules(
             largest share.
         training: How formulas are trained; None: not at all.
         alone: Whether each class has only one trained formula and a prior.
+        gate: What roles must gain in a trial to be used; None: they are always used.
     """
     stop = stop or Stop()
     progress("patterns", 0, 1)
     entities = np.flatnonzero(kb.domain).astype(np.int32) if given is None else given.entities
-    patterns = find_patterns(body or kb, entities, moves, max(choice.min_support, 2), memory, choice.threads)
+    facts, least = body or kb, max(choice.min_support, 2)
+    roles = role_ids(facts)
+    patterns = find_patterns(facts.without(roles), entities, moves, least, memory, choice.threads)
     progress("patterns", 1, 1)
     num_classes = len(targets) + 1
     if given is None:
@@ -76,6 +83,11 @@ def joint_rules(
         rows, label = np.arange(len(given)), given.top
         shares = sparse.csr_array((given.share, given.label, given.pointer), shape=(len(given), num_classes))
     data = LabelledObjects(label, patterns.held[rows], shares)
+    if roles:
+        of_roles = find_patterns(facts.only(roles), entities, 0, least, memory, choice.threads)
+        with_roles = patterns.joined(of_roles)
+        if gate is None or roles_help(patterns, with_roles, rows, data, choice, gate):
+            patterns, data = with_roles, replace(data, held=with_roles.held[rows])
     if training is not None and alone:
         patterns, model = choose_formulas(patterns, rows, data, choice, progress, stop, training)
     else:

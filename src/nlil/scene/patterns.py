@@ -78,6 +78,17 @@ class Patterns:
         """The number of objects of each pattern."""
         return np.bincount(self.held.indices, minlength=len(self)).astype(np.int64)
 
+    @property
+    def groups(self) -> Ids:
+        """The graph of each of `entities`; without graphs each is alone."""
+        return self.entities if self.kb.graph_of is None else self.kb.graph_of[self.entities]
+
+    def joined(self, others: Patterns) -> Patterns:
+        """Return these patterns and the `others`, of the same entities; all are single lines."""
+        lines = Lines.join([self.bodies.lines, others.bodies.lines])
+        held = sparse.hstack((self.held, others.held), format="csr")
+        return replace(self, held=held, bodies=Bodies.of_lines(lines))
+
     def with_conjunctions(self, pairs: Sequence[tuple[int, int]], rows: Sequence[Ids]) -> Patterns:
         """Return these patterns and the conjunctions of `pairs`.
 

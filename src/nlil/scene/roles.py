@@ -1,7 +1,8 @@
 """Roles: `is_subject(X)` holds where a stated relation leads from X to something, `is_object(X)` where one leads to X.
 
 A rule for a class often needs no more than that: in HICO-DET only people do something to something, and one body says
-so instead of one for each of 117 relations. Roles follow from the relations, so relations cannot be learned from them.
+so instead of one for each of 117 relations. Elsewhere they say little: `role_trial.py` decides. Roles follow from the
+relations, so relations cannot be learned from them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..data.dataset import Dataset
+from ..data.kb import KnowledgeBase
 from ..data.numbers import with_predicates
 from ..logic.predicate import Predicate
 
@@ -33,3 +35,8 @@ def with_roles(dataset: Dataset) -> Dataset:
     if not len(stated):
         return dataset
     return with_predicates(dataset, {IS_SUBJECT: np.unique(stated.subject), IS_OBJECT: np.unique(stated.object)})
+
+
+def role_ids(kb: KnowledgeBase) -> list[int]:
+    """Return the ids of the roles that were made for `kb`; predicates of the data with such a name are none."""
+    return sorted(number for number in kb.geometry if kb.predicates[number] in ROLES)
