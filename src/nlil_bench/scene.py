@@ -78,7 +78,7 @@ def rows(data: str, model: str | None, given: Settings) -> list[tuple[str, Setti
     from nlil.datasets import builtin_names
 
     if given:
-        return [(model or OURS, given)]
+        return [(model or OURS, said(given) if model in (None, *OUR_SETTINGS) else given)]
     chosen = [(name, settings) for name in ([model] if model else ROWS) for settings in ROWS[name]]
     if data.partition(":")[0] not in builtin_names():
         return chosen
@@ -88,6 +88,15 @@ def rows(data: str, model: str | None, given: Settings) -> list[tuple[str, Setti
         if (name, settings) not in NEEDS_BOXES
     ]
     return list(dict.fromkeys(plain))
+
+
+def said(given: Settings) -> Settings:
+    """The words without those that change nothing, so that a row is called default if it ran as default."""
+    kept = given
+    for word in given:
+        others = tuple(other for other in kept if other != word)
+        kept = others if our_config(others) == our_config(kept) else kept
+    return kept
 
 
 def model_job(

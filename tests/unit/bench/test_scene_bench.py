@@ -11,6 +11,7 @@ import pytest
 
 from commandline import Nlil
 from nlil.cli.session import Session
+from nlil.data.dataset import DataOptions
 from nlil.datasets import load_dataset
 from nlil.errors import DataError
 from nlil.progress import silent
@@ -74,6 +75,9 @@ def test_every_row_with_boxes_and_only_different_ones_without() -> None:
     assert len(built_in) == len(set(built_in))
     assert rows("vrd", "freq", ()) == [("freq", ()), ("freq", ("prior=on",))]
     assert rows("vrd", None, ("max_length=2",)) == [("nlil", ("max_length=2",))]
+    assert rows("vrd", None, ("top_rules=30", "max_length=2", "preset=scene")) == [("nlil", ("max_length=2",))]
+    assert rows("vrd", "neural", ("top_rules=30",)) == [("neural", ())]
+    assert rows("vrd", None, ("preset=default", "top_rules=30")) == [("nlil", ("preset=default", "top_rules=30"))]
     assert rows("vrd", "mlp", ("hidden=9",)) == [("mlp", ("hidden=9",))]
 
 
@@ -97,7 +101,8 @@ def test_an_entry_holds_what_a_figure_needs(model: str) -> None:
     job = scene.model_job(request, "street:30", model, settings, share=0.5)
     found = measure_here(job)
     assert {"checksum", "machine", "versions", "seconds", "peak_memory_mb", "seed", "config"} <= set(found)
-    assert found["checksum"] == load_dataset("street:30", seed=2).checksum
+    roles = "auto" if model in ("nlil", "neural") else "off"
+    assert found["checksum"] == load_dataset("street:30", seed=2, options=DataOptions(roles=roles)).checksum
     assert (found["num_graphs"], found["num_classes"], found["seed"]) == (15, 15, 2)
     assert 0 < found["metrics"]["r@1"] <= found["metrics"]["r@5"]
     assert {"r@1_related", "r@5_related", "r@1_unrelated", "r@5_unrelated"} <= set(found["metrics"])
