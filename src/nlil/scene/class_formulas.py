@@ -2,8 +2,9 @@
 
     person(X) :- wear(X, Z1) ; hold(X, Z2) ; riding(X, Z3) ; on(Z4, X), shirt(Z4)
 
-As in the paper's Table 4. Weights are ignored: an object is a person if one of the bodies holds. The first body has the
-best F1, and each further one raises F1 most; bodies that raise it too little are left out.
+As in the paper's Table 4. Weights are ignored: an object is a person if one of the bodies holds. They are chosen one by
+one by F1, of which every atom must be worth a little: of bodies that say nearly the same the shorter one is shown, and
+long ones that add little are left out.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..data.arrays import Ids, Mask
+from ..data.arrays import Ids, Longs, Mask
 from ..data.kb import KnowledgeBase
 from ..data.target_scores import TargetScores
 from ..evaluation.members import MemberScorer
@@ -27,7 +28,7 @@ from ..progress import Progress, silent
 MOST_BODIES = 4
 """Limit of a formula."""
 MIN_RISE = 1.01
-"""Least F1 with a further body, as a multiple of F1 without it."""
+"""Least rise of F1 by each atom of a further body, as a factor."""
 BLOCK = 4096
 """Objects per block."""
 
@@ -107,7 +108,7 @@ def class_formulas(
         blocks = [objects[begin : begin + BLOCK] for begin in range(0, len(objects), BLOCK)]
         holds = np.concatenate([scorer.rule_values(block) >= 0.5 for block in blocks])
         is_member = np.isin(objects, kb.facts.of(number).subject) if given is None else given.says(number)
-        if chosen := best_disjunction(holds, is_member, most):
+        if chosen := best_disjunction(holds, is_member, most, class_rules.lengths):
             found.append(_formula(class_rules, chosen, holds, is_member))
     progress("formulas of classes", len(wanted), len(wanted))
     return found
@@ -137,17 +138,18 @@ def _negated(rules: RuleSet) -> Mask:
     return np.array([rules.bodies.program(body)[-1] == NOT for body in range(len(rules.bodies))], bool)[rules.body]
 
 
-def best_disjunction(holds: Mask, is_member: Mask, most: int) -> list[int]:
+def best_disjunction(holds: Mask, is_member: Mask, most: int, lengths: Longs) -> list[int]:
     """Return the bodies of the disjunction with the best F1, found greedily, in the order in which they were added.
 
     >>> members = np.array([True, True, True, False])
-    >>> best_disjunction(np.array([[1, 0, 0], [1, 0, 1], [0, 1, 0], [0, 0, 1]], bool), members, 4)
+    >>> best_disjunction(np.array([[1, 0, 0], [1, 0, 1], [0, 1, 0], [0, 0, 1]], bool), members, 4, np.ones(3, int))
     [0, 1]
 
     Args:
         holds: (objects, bodies), for which object each body holds.
         is_member: Which objects are of the class.
         most: The most bodies.
+        lengths: The atoms of each body, each of which must raise F1 by MIN_RISE.
     """
     chosen: list[int] = []
     best, members = 0.0, int(is_member.sum())
@@ -156,8 +158,9 @@ def best_disjunction(holds: Mask, is_member: Mask, most: int) -> list[int]:
         new = holds & ~covered[:, None]
         right = (covered & is_member).sum() + new[is_member].sum(axis=0)
         f1 = 2 * right / np.maximum(covered.sum() + new.sum(axis=0) + members, 1)
-        first = int(f1.argmax())
-        if f1[first] <= MIN_RISE * best:
+        worth = f1 / MIN_RISE**lengths
+        first = int(worth.argmax())
+        if worth[first] <= best:
             break
         best = float(f1[first])
         chosen.append(first)

@@ -224,7 +224,7 @@ def best_formula(
     holds = [holds_for(held, part) for part in pool]
     if not pool:
         return ()
-    chosen = best_disjunction(np.stack(holds, axis=1), is_member, 2**training.settings.levels)
+    chosen = best_disjunction(np.stack(holds, axis=1), is_member, 2**training.settings.levels, np.ones(len(holds), int))
     parts, found = [pool[k] for k in chosen], [holds[k] for k in chosen]
     for k, part in enumerate(parts):
         rest = np.logical_or.reduce([*found[:k], *found[k + 1 :], np.zeros_like(is_member)])
