@@ -31,7 +31,7 @@ CONSIDERED = 2_000
 ALL_FACTS = 50_000
 """Training facts that rules are tried on, over all targets."""
 FACTS, MOST_FACTS = 500, 3_000
-"""Least and most training facts per target, if it has them."""
+"""Least and most training facts per target, if it has them; the least is smaller on large bases (`affordable`)."""
 OTHERS = 4
 """Rules of a unary target are tried on this many non-members for each member."""
 MOST_WEIGHT = 10.0
@@ -250,7 +250,8 @@ class _Work:
 
     @property
     def _most_facts(self) -> int:
-        return min(max(FACTS, ALL_FACTS // max(len(self.targets), 1)), MOST_FACTS)
+        least = affordable(FACTS, self.kb.num_entities)
+        return min(max(least, ALL_FACTS // max(len(self.targets), 1)), MOST_FACTS)
 
     def covers(self, progress: Progress, stop: Stop | None) -> list[Covers]:
         """Return the covers of each target."""
