@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 import sys
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from . import seeds
 from .mutations import MAX_BYTES, mutated
 from .runner import State, fuzz
 from .subjects import SUBJECTS, case_files, found_cases, input_of, present_subjects, subject_named, write
-from .worker import finding
+from .worker import MAX_SECONDS, finding
 
 INPUTS = 2_000
 SEED = 21
@@ -24,6 +25,31 @@ def test_a_found_case_stays_mended(case: Path, tmp_path: Path) -> None:
     if subject.missing:
         pytest.skip(f"needs {', '.join(subject.missing)}")
     assert finding(case_files(case), subject.read, tmp_path) is None
+
+
+LONG = {
+    "rules": {"rule": b"father(X, Y) :}" + b"2147483648" * 80_000 + b"Y"},
+    "prolog": {"bk.pl": b"mother(ann, bea).\n", "exs.pl": b"9" * 800_000 + b"x"},
+    "tables": {"nodes.csv": b":ID,name,:L" + b"(neg" * 200_000 + b"\n", "relations.csv": b":START_ID,:END_ID,:TYPE\n"},
+}
+"""Names and numbers of nearly a megabyte: what reads them once needs less than a second, what reads them again at each
+character minutes."""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="timers of processes")
+@pytest.mark.parametrize("name", LONG)
+def test_long_words_are_read_once(name: str, tmp_path: Path) -> None:
+    def too_long(number: int, frame: object) -> None:
+        pytest.fail(f"more than {MAX_SECONDS} s of processor time")  # no Exception, which a reader might handle
+
+    before = signal.signal(signal.SIGPROF, too_long)
+    signal.setitimer(signal.ITIMER_PROF, MAX_SECONDS)
+    try:
+        found = finding(LONG[name], subject_named(name).read, tmp_path)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+    assert found is None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of processes")

@@ -167,7 +167,10 @@ def _place(column: str, names: Sequence[str]) -> tuple[int, bool]:
 
 def _plain(name: str) -> str:
     """Return a name in lower case, and a Neo4j column as its plain role: `personId:ID(Person)` is id."""
-    bare = re.sub(r"\([^)]*\)$", "", name.strip(' "#')).lower()
+    bare = name.strip(' "#').lower()
+    if bare.endswith(")"):
+        space = bare.find("(", bare.rfind(")", 0, -1) + 1)  # a regular expression would try each '(' of a long name
+        bare = bare[:space] if space >= 0 else bare
     if match := re.fullmatch(r".*:(id|start_id|end_id|label|type)", bare):
         return match[1]
     return bare.lstrip("_")

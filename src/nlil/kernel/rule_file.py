@@ -81,6 +81,9 @@ def load_rules(path: Path, entities: Vocabulary) -> RuleSet:
         exclusions=tuple(_exclusion(predicates, *row) for row in about["exclusions"]),
     )
     _check_heads(rules)
+    if (wrong := rules.support > np.minimum(rules.body_size, rules.head_size)).any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise ValueError(f"row {row:,} has a support above the size of its body or head")
     return rules
 
 

@@ -22,7 +22,8 @@ class Fault(Exception):
 class Token(NamedTuple):
     """A token: its `kind`, its `text` (unquoted, escapes resolved), and its `offset` from 0.
 
-    `other` is a character that begins no token, `open` an unclosed quote or comment, `end` the end of the text.
+    `other` is a character or a run of digits and letters that is no token, `open` an unclosed quote or comment, `end`
+    the end of the text.
     """
 
     kind: Literal["name", "variable", "mark", "other", "open", "end"]
@@ -39,7 +40,8 @@ class Token(NamedTuple):
         return self.kind == "mark" and self.text in marks
 
 
-# Possessive (*+): a doubled quote, or the backslash that ends \x41\, must not be matched in another way.
+# Possessive (*+, ++): a doubled quote, or the backslash that ends \x41\, must not be matched in another way, and a long
+# run of digits that is no number is read once.
 _ESCAPED = r"\\x[0-9a-fA-F]+\\|\\[0-7]+\\|\\[\s\S]"
 _QUOTE = rf"'(?:[^'\\\n]|''|{_ESCAPED})*+"
 _STRING = rf'"(?:[^"\\\n]|""|{_ESCAPED})*+'
@@ -49,10 +51,10 @@ _TOKEN = re.compile(
       (?:(?P<word>[^\W\d]\w*)
        |(?P<mark>:-|-->|<=|<-|\\\+|\\=|[=(),;.])
        |(?P<quoted>{QUOTED}|{STRING})
-       |(?P<number>[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?!\w))
+       |(?P<number>[+-]?\d++(?:\.\d++)?(?:[eE][+-]?\d++)?(?!\w))
        |(?P<open>(?:/\*[\s\S]*|{_QUOTE}|{_STRING})\Z)
        |(?P<end>\Z)
-       |(?P<other>[\s\S]))""",
+       |(?P<other>\w+|[\s\S]))""",
     re.VERBOSE,
 )
 _ESCAPE = re.compile(
