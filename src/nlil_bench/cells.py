@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,10 +38,17 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence
 
 
 def source_text(command: str, entries: Entries) -> str:
-    """The sentence below a table: the command that measures it, and commit and day where entries have them."""
-    stamps = {(e["date"], e["commit"]) for e in entries.values() if e.get("commit") and e.get("date")}
-    known = "; ".join(f"commit {commit} on {date}" for date, commit in sorted(stamps))
-    return f"Measured by `{command}`{f' ({known})' if known else ''}."
+    """The sentence below a table: the command that measures it, and at which commits and on which days it was run.
+
+    If they differ, it says how many of the `entries` are of each, so that nobody compares versions unknowingly.
+    """
+    unknown = "an unrecorded commit"
+    stamps = (f"commit {e['commit']} on {e['date']}" if e.get("commit") else unknown for e in entries.values())
+    counts = sorted(Counter(stamps).items(), key=lambda found: (found[0] == unknown, found[0].split()[::-1]))
+    if len(counts) < 2:
+        return f"Measured by `{command}`{''.join(f' ({stamp})' for stamp, _ in counts)}."
+    parts = "; ".join(f"{count} at {stamp}" for stamp, count in counts)
+    return f"Measured by `{command}`, with different versions of the code ({parts})."
 
 
 def machine_text(machine: Mapping[str, Any]) -> str:

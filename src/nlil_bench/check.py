@@ -178,13 +178,13 @@ def check_table(entries: Entries) -> str:
         )
         for entry in order
     ]
-    head = ("data", "method", "wrong facts", "precision at 100", "recall", "said of those", "time", "machine")
+    head = ("data", "method", "wrong facts", "precision at 100", "recall", "mean probability", "time", "machine")
     return markdown(
         head,
         rows,
         range(2, 7),
-        "Recall: the share of wrong facts among as many facts at the top as there are wrong ones; beside it the mean "
-        "probability that these were said to have. Time: learning and ordering.",
+        "Recall: of as many facts at the top as there are wrong ones, the share that is wrong. Mean probability: "
+        "the mean predicted probability that these facts are wrong. Time: learning and ordering.",
         source_text(COMMAND, shown),
     )
 

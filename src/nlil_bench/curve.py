@@ -142,12 +142,12 @@ def check(request: Request) -> None:
 # the table ------------------------------------------------------------------------------------------------
 
 NOTES = (
-    f"MRR on test facts: filtered, both directions. AnyBURL + PyClause: noisy-or of the five best rules and "
-    f"maxplus, of the {TOP} best candidates of a query, the answer among equal scores at their mean rank, an "
-    "answer beyond them at the mean rank of the rest; beside it in PyClause's own order, which breaks ties by "
-    "further rules and frequency. Ours: mean rank of ties always. The difference is to the best of the four. "
-    "Same machine and number of threads, one after the other, loading and ranking not counted; `used` is what "
-    "learning really took."
+    "MRR on test facts: filtered, both directions. AnyBURL + PyClause: noisy-or of the five best rules, and maxplus, "
+    f"over the {TOP} best candidates of a query; candidates with equal scores share their mean rank, and an answer "
+    "beyond these candidates has the mean rank of the rest. `own order`: ranked in PyClause's own order, which "
+    "breaks ties by further rules and frequency. nlil: always the mean rank of ties. The difference is to the best "
+    "of the four. Same machine and number of threads, one after the other; loading and ranking are not counted. "
+    "`used` is the time that learning took."
 )
 
 

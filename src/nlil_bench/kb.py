@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import mean, stdev
 from typing import Any, NamedTuple
 
@@ -140,9 +140,10 @@ ROW_NAMES = {
 """Models as a row names them, in the order of rows."""
 COMMAND = "nlil bench kb --data DATA --model MODEL --seeds N --set KEY=VALUE"
 PROTOCOL = (
-    "Rows that are not marked as published were measured by one evaluation code: filtered, both directions, all "
-    "entities as candidates, realistic ties. With several seeds: mean ± sample standard deviation; the time (learning "
-    "and evaluation) is a mean, the memory the largest. Published figures are quoted; other ties are named."
+    "Rows that are not marked as published were measured with the same evaluation code: filtered, both directions, "
+    "all entities as candidates, realistic ties. With several seeds: mean ± sample standard deviation; the time "
+    "(learning and evaluation) is a mean, the memory a maximum. Published figures are quoted; a different treatment "
+    "of ties is named."
 )
 STEPS: Mapping[frozenset[str], str] = {
     frozenset(
@@ -189,7 +190,8 @@ def kb_table(entries: Entries) -> str:
 def summary_table(entries: Entries) -> str:
     """One line for each data set: the default on a CPU, the best baseline that we measured, the best published."""
     found = rows(entries, "test")
-    lines = []
+    lines: list[Sequence[str]] = []
+    shown: dict[str, Entry] = {}
     for data in KB:
         default = found.get(Row(data, "cpu", OURS, ()))
         if default is None:
@@ -197,6 +199,7 @@ def summary_table(entries: Entries) -> str:
         others = [row for row in found if row.data == data and row.model != OURS]
         best = max(others, key=lambda row: found[row]["metrics"]["mrr"], default=None)
         published = best_published(data)
+        shown |= {str(row): found[row] for row in (Row(data, "cpu", OURS, ()), best) if row is not None}
         *_, time, memory, num_rules, machine = _line(Row(data, "cpu", OURS, ()), default)
         lines.append(
             (
@@ -211,7 +214,6 @@ def summary_table(entries: Entries) -> str:
             )
         )
     head = ("data", "**nlil**", "time", "peak memory", "rules", "machine", "best baseline, measured", "best published")
-    shown = {str(row): entry for row, entry in found.items() if row.model == OURS and not row.settings}
     about = "Test facts: MRR / Hits@10, filtered, both directions, realistic ties. Time: learning and evaluation."
     return markdown(head, lines, range(1, 5), about, source_text(COMMAND, shown))
 
@@ -226,7 +228,9 @@ def steps_table(entries: Entries) -> str:
     peers = [f"{_pair(share_text(p.mrr), share_text(p.hits10))} ({p.method})" for p in published]
     head = ("test facts: MRR / Hits@10", "settings", *STEP_DATA)
     rows = [*lines, ("best published MRR", "", *peers)] if lines else []
-    return markdown(head, rows, range(2, len(head)))
+    return markdown(
+        head, rows, range(2, len(head)), _source(found[settings] for settings in STEPS if settings in found)
+    )
 
 
 def valid_table(entries: Entries) -> str:
@@ -236,19 +240,22 @@ def valid_table(entries: Entries) -> str:
     ranked = sorted(found, key=lambda s: (order.index(s) if s in order else len(order), sorted(s)))
     lines = [(STEPS.get(settings, ""), _words(settings), *_figures(found[settings])) for settings in ranked]
     head = ("validation facts: MRR / Hits@10", "settings", *STEP_DATA)
-    return markdown(head, lines, range(2, len(head)))
+    return markdown(head, lines, range(2, len(head)), _source(found.values()))
 
 
 def calibration_table(entries: Entries) -> str:
     """How far scores and calibrated probabilities are from the truth, of ours with the default settings."""
     names = [f"{name}_{when}" for name in ("brier", "ece") for when in ("before", "after")]
-    lines = []
+    lines: list[tuple[str, ...]] = []
+    shown: dict[str, Entry] = {}
     for split in ("valid", "test"):
         for row, entry in rows(entries, split).items():
             given = {word for word in row.settings if not word.startswith("split=")}
             if "brier_before" in entry.get("calibration", ()) and not given and row.device == "cpu":
                 lines.append((row.data, split, *(share_text(entry["calibration"].get(name)) for name in names)))
-    return markdown(("data", "facts", "Brier before", "after", "ECE before", "after"), sorted(lines), right=range(2, 6))
+                shown[f"{split} {row.data}"] = entry
+    head = ("data", "facts", "Brier before", "after", "ECE before", "after")
+    return markdown(head, sorted(lines), range(2, 6), source_text(COMMAND, shown))
 
 
 def rows(entries: Entries, split: str) -> dict[Row, Entry]:
@@ -288,6 +295,12 @@ def _by_settings(entries: Entries, split: str) -> dict[frozenset[str], dict[str,
         if row.model == OURS:
             found.setdefault(settings, {})[row.data] = entry
     return found
+
+
+def _source(by_settings: Iterable[Mapping[str, Entry]]) -> str:
+    """The sentence below a table with a cell for each of some settings and each data set."""
+    shown = [by_data[data] for by_data in by_settings for data in STEP_DATA if data in by_data]
+    return source_text(COMMAND, {str(number): entry for number, entry in enumerate(shown)})
 
 
 def _figures(by_data: Mapping[str, Entry]) -> list[str]:

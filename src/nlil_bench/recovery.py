@@ -300,7 +300,7 @@ def recovery_table(entries: Entries) -> str:
 
 LEGEND = (
     "Cells are Transformer / free scores / untrained Transformer; the counts are seeds for which the rule was found. "
-    "Learned: the argmax rule is found for more seeds than without training."
+    "Learned by: the generators that find the argmax rule for more seeds than without training."
 )
 
 

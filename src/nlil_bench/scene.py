@@ -244,11 +244,11 @@ NAMES = {
 }
 """Models as a row names them, in the order of rows."""
 PROTOCOL = (
-    "R@k: the share of test objects whose class is among the first k, all labels of the object hidden, those of its "
-    "neighbours given; all objects, then those with and those without a stated relation. Classes with equal scores are "
-    "ranked at their mean. Bodies: the mean for a class, every disjunct is one, a prior too; atoms: of all rules "
-    "together. Time: learning and evaluation. The published figures are those "
-    "of Visual Genome, which has other images and classes."
+    "R@k: the share of test objects whose class is among the first k, with all labels of the object hidden and those "
+    "of its neighbours given; for all objects, then for those with and those without an annotated relation. Classes "
+    "with equal scores share their mean rank. Bodies: the mean number per class; each disjunct and the prior count "
+    "as one. Atoms: of all rules together. Time: learning and evaluation. The published figures are for Visual "
+    "Genome, which has other images and classes."
 )
 
 
@@ -274,8 +274,8 @@ def _planted(entry: Entry) -> str:
     settings = " ".join(entry["settings"]) or "default"
     rules, classes = ((entry[f"num_planted{what}_found"], entry[f"num_planted{what}"]) for what in ("", "_classes"))
     return (
-        f"{entry['data']}, {settings}: {rules[0]:,} of {rules[1]:,} planted rules are among those learned, for "
-        f"{classes[0]:,} of {classes[1]:,} classes all."
+        f"{entry['data']}, {settings}: {rules[0]:,} of {rules[1]:,} planted rules are among those learned; for "
+        f"{classes[0]:,} of {classes[1]:,} classes, all of them are."
     )
 
 

@@ -151,7 +151,7 @@ def speed_table(entries: Entries) -> str:
         )
         for data, pair in pairs.items()
     ]
-    head = ("data", "**nlil**", "Neural-LP, our code", "Neural-LP / ours", "in the paper", "machine")
+    head = ("data", "**nlil**", "Neural-LP, our code", "Neural-LP / nlil", "in the paper", "machine")
     return markdown(head, rows, range(1, 5), _assumptions(pairs), source_text("nlil bench speed", shown))
 
 
@@ -160,11 +160,11 @@ def _assumptions(pairs: Mapping[str, Sequence[Entry]]) -> str:
     targets = "; ".join(f"{data}: {entry['measured']:,} of {entry['targets']:,}" for data, (entry, _) in pairs.items())
     queries = "; ".join(f"{data}: {entry['measured']:,} of {entry['queries']:,}" for data, (_, entry) in pairs.items())
     return (
-        f"One thread of the CPU, both in one run. Ours: `{' '.join(SETTINGS)}`, all of learning, scaled up by the "
+        f"One CPU thread, both in one run. nlil: `{' '.join(SETTINGS)}`, all of learning, scaled up by the "
         f"number of targets from a random sample ({targets}). Neural-LP: chains of length {chains['steps']}, rank "
         f"{chains['rank']}; one epoch, scaled up from a random sample of its queries ({queries}), times "
-        f"{chains['epochs']} epochs. Ours trains on at most {ours['positives']} facts of each target, Neural-LP on "
-        "all of them. Time only: what the rules are worth is in the first table."
+        f"{chains['epochs']} epochs. nlil trains on at most {ours['positives']} facts of each target, Neural-LP on "
+        "all of them. This table compares time only; the table of all rows has the quality of the rules."
     )
 
 

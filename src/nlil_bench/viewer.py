@@ -174,7 +174,7 @@ def viewer_table(entries: Entries) -> str:
         notes.append(
             f"{entry['data']}: {entry['num_rules']:,} rules, up to {entry['most_rules']:,} for a predicate; "
             f"the viewer answers after {seconds['start']:.0f} s, is warm after {seconds['warm']:.0f} s and "
-            f"holds {entry['peak_memory_mb'] / 1000:.1f} GB at most; the report takes "
+            f"uses at most {entry['peak_memory_mb'] / 1000:.1f} GB; the report takes "
             f"{seconds['report']:.0f} s and has {entry['report_mb']:.1f} MB; "
             f"{machine_text(entry['machine'])}, load average {entry['load_average']:.1f}."
         )

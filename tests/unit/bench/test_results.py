@@ -49,11 +49,19 @@ def test_an_entry_says_at_which_commit_and_on_which_day_it_was_measured() -> Non
     assert entry["quick"]
 
 
-def test_the_command_of_a_table_stands_below_it() -> None:
-    stamps = [{"commit": "b1", "date": "2026-02-01"}, {"commit": "a1", "date": "2026-01-01"}, {"commit": None}, {}]
-    found = source_text("nlil bench kb", {str(i): {**stamp} for i, stamp in enumerate(stamps)})
-    assert found == "Measured by `nlil bench kb` (commit a1 on 2026-01-01; commit b1 on 2026-02-01)."
-    assert source_text("nlil bench kb", {}) == "Measured by `nlil bench kb`."
+def test_the_command_of_a_table_stands_below_it_with_every_version_of_the_code() -> None:
+    def source(*stamps: dict[str, str | None]) -> str:
+        return source_text("nlil bench kb", {str(i): {**stamp} for i, stamp in enumerate(stamps)})
+
+    new: dict[str, str | None] = {"commit": "b1", "date": "2026-02-01"}
+    old: dict[str, str | None] = {"commit": "a1", "date": "2026-01-01"}
+    assert source(new, new) == "Measured by `nlil bench kb` (commit b1 on 2026-02-01)."
+    assert source({"commit": None}, {}) == "Measured by `nlil bench kb` (an unrecorded commit)."
+    assert source(new, old, {"commit": None}, new) == (
+        "Measured by `nlil bench kb`, with different versions of the code (1 at commit a1 on 2026-01-01; "
+        "2 at commit b1 on 2026-02-01; 1 at an unrecorded commit)."
+    )
+    assert source() == "Measured by `nlil bench kb`."
 
 
 def test_stats_count_what_the_paper_counts() -> None:
