@@ -237,16 +237,16 @@ class Settings:
 class CountSettings(Settings):
     """The settings of counting; `search.options.CountOptions` has them too."""
 
-    max_length: int = setting(3, "most body atoms of a counted chain", between(1, 8))
+    max_length: int = setting(3, "maximum number of body atoms of a counted chain", between(1, 8))
     tried_length: int = setting(
         5,
         "also try chains up to this length; kept if they raise the score on 200 or more validation facts; 0: off",
         between(0, 8),
     )
-    min_support: int = setting(2, "least number of facts that a rule explains", at_least(1))
+    min_support: int = setting(2, "minimum number of facts that a rule explains", at_least(1))
     min_confidence: float = setting(
         -1.0,
-        "least standard confidence of a rule other than a prior; -1: .002, or .01 on a large base",
+        "minimum confidence (not smoothed) of a rule other than a prior; -1: .002, or .01 on a large base",
         Allowed("0 to 1, or -1", lambda v: 0 <= v <= 1 or v == -1),
     )
     constants: bool = setting(True, "rules with constants: anchored, half-anchored, priors")
@@ -282,7 +282,7 @@ class LearnerConfig(CountSettings):
         True, "exclude candidates by relations that never hold together with a target; not with search=neural"
     )
     rules_per_target: int = setting(
-        20, "rules per target in its theory, the small set that does the work of all rules; 0: no theories"
+        20, "maximum number of rules in a theory, the small set that does nearly the work of all rules; 0: no theories"
     )
     theory_author: str = setting(
         "auto",
@@ -295,12 +295,12 @@ class LearnerConfig(CountSettings):
         False, "choose and weight the rules of all object classes jointly; with search=neural: one trained formula each"
     )
     neural_targets: int = setting(
-        4, "with search=both, most targets to train, those that counted rules explain badly; 0: all"
+        4, "with search=both, maximum number of targets to train, those that counted rules explain worst; 0: all"
     )
     residuals: int = setting(
         0,
-        "after counting, most targets to train on their badly ranked validation facts; the rules found are kept if "
-        "they raise the score on other validation facts; 0: none",
+        "after counting, maximum number of targets to train on their badly ranked validation facts; the rules found "
+        "are kept if they raise the score on other validation facts; 0: none",
     )
     neural_facts: int = setting(
         3_000,
@@ -308,7 +308,7 @@ class LearnerConfig(CountSettings):
         "graphs: ten times as many); "
         "0: always",
     )
-    steps: int = setting(2, "T, most operators of a path", at_least(1))
+    steps: int = setting(2, "T, maximum number of operators of a path", at_least(1))
     heads: int = setting(2, "H, operator sequences that paths choose from; 1 in the paper", at_least(1))
     instances: int = setting(1, "statements per predicate", at_least(1))
     levels: int = setting(1, "L, levels of products over statements; 0: a rule is one statement or its negation")
@@ -322,7 +322,7 @@ class LearnerConfig(CountSettings):
     neural_constants: int = setting(8, "entities that trained statements may use; 0: none")
     recursive: bool = setting(True, "trained rules may use their target in the body")
     priors: bool = setting(True, "with search=neural, add the rules p(X, c) :- true")
-    positives: int = setting(200, "facts per target in training at a time", at_least(1))
+    positives: int = setting(200, "facts per target that are in training at a time", at_least(1))
     fresh: int = setting(1, "epochs after which the oldest batch of queries is replaced by a new sample; 0: never")
     negatives: float = setting(2.0, "negative tuples per fact")
     negative_sampling: str = setting(
@@ -331,8 +331,12 @@ class LearnerConfig(CountSettings):
         one_of("near", "uniform"),
     )
     batch: int = setting(64, "queries per training step", at_least(1))
-    step_edges: int = setting(1024, "most edges of one step from a query; a step with more is skipped", at_least(1))
-    meet_edges: int = setting(2048, "most edges that the statements of a query use, nearest first", at_least(1))
+    step_edges: int = setting(
+        1024, "maximum number of edges of one step from a query; a step with more is skipped", at_least(1)
+    )
+    meet_edges: int = setting(
+        2048, "maximum number of edges that the statements of a query use, nearest first", at_least(1)
+    )
     generator: str = setting(
         "transformer",
         "source of the attentions: transformer (the paper), free (scores as parameters)",
@@ -346,10 +350,10 @@ class LearnerConfig(CountSettings):
     layers: int = setting(3, "layers of each Transformer network", at_least(1))
     attention_heads: int = setting(4, "attention heads of each layer except the last, which has one", at_least(1))
     squash: str = setting(
-        "clamp", "from a count of paths to a truth value: clamp, sigmoid (the paper)", one_of("clamp", "sigmoid")
+        "clamp", "how a count of paths becomes a truth value: clamp, sigmoid (the paper)", one_of("clamp", "sigmoid")
     )
     restarts: int = setting(48, "generators trained per target", at_least(1))
-    epochs: int = setting(30, "most epochs of training", at_least(1))
+    epochs: int = setting(30, "maximum number of epochs of training", at_least(1))
     rate: float = setting(0.0002, "learning rate of a Transformer", more_than(0))
     score_rate: float = setting(0.1, "learning rate of free and residual scores", more_than(0))
     temperature: float = setting(
@@ -365,7 +369,7 @@ class LearnerConfig(CountSettings):
     select: bool = setting(
         True,
         "after training, choose among the rules of all restarts, remove parts and join others by exact F1; "
-        "off: exactly what the attentions of the best restart say",
+        "off: exactly the rule that the attentions of the best restart select",
     )
     refine: bool = setting(True, "after select, exchange or add parts of the best rules as long as the exact F1 rises")
     aggregation: str = setting(
@@ -381,8 +385,8 @@ class LearnerConfig(CountSettings):
     geometry: bool = setting(True, "make predicates from the boxes of a scene graph: large(X), left_of(X, Y)")
     roles: str = setting(
         "off",
-        "may bodies of class rules use is_subject(X) and is_object(X), made of the relations of a graph? on, off, "
-        "auto (if they help with the classes of held-out objects)",
+        "whether bodies of class rules may use is_subject(X) and is_object(X), made from the relations of a graph: on, "
+        "off, auto (if they improve the prediction of held-out objects)",
         one_of("auto", "on", "off"),
         read=_truth_or_word,
     )

@@ -80,10 +80,10 @@ def test_an_object_of_a_scene(nlil_command: Nlil, street_run: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--why-not", "--necessary"), "--why-not and --necessary are different questions; use one at a time"),
+        (("--why-not", "--necessary"), "--why-not and --necessary exclude each other; use one at a time"),
         (("--necessary", "--out", "a.svg"), "--out draws why a fact holds; leave out --necessary"),
         (("--rather-than", "alice1"), "aunt(vera1, alice1) rather than itself"),
-        (("--without", "brother(emil1, emil1)"), "without brother(emil1, emil1): the data does not have this fact"),
+        (("--without", "brother(emil1, emil1)"), "without brother(emil1, emil1): this fact is not in the data"),
         (("--add", "brother(emil1, nobody)"), "unknown entity 'nobody'"),
     ],
 )

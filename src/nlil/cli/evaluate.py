@@ -40,7 +40,7 @@ def evaluate(
         calibration (FILE.png): Draw a reliability plot.
         cluster (ADDRESS): Work on a Ray cluster: ray (this machine alone) or ray://HOST:PORT. Same figures.
         theory: Use only the theories of the run: a few rules for each target (see: nlil theory).
-        size (K): With --theory: most rules per target. Default: as learned.
+        size (K): With --theory: maximum number of rules per target. Default: as learned.
     """
     if (run is None) == (rules is None) or (theory and run is None):
         raise ConfigError("evaluate needs a run folder, or --rules FILE together with --data DATA")

@@ -110,7 +110,7 @@ class Question:
     def check(self, out: Path | None) -> None:
         """Raise ConfigError for two questions at once, or for one together with a picture."""
         if len(self.options) > 1:
-            raise ConfigError(f"{' and '.join(self.options)} are different questions; use one at a time", "explain")
+            raise ConfigError(f"{' and '.join(self.options)} exclude each other; use one at a time", "explain")
         if self.options and out is not None:
             raise ConfigError(f"--out draws why a fact holds; leave out {self.options[0]}", "out")
 

@@ -59,7 +59,7 @@ def views(summary: Summary, dataset: Dataset) -> list[Any]:
         "entities": s.num_entities,
         "predicates": f"{s.num_predicates:,} ({s.num_unary_predicates:,} unary, {s.num_binary_predicates:,} binary)",
         "splits": ", ".join(f"{name} {count:,}" for name, count in s.splits.items()),
-        "facts per entity": "mean {mean:.1f}, median {median:g}, most {max:,}".format(**s.degree),
+        "facts per entity": "mean {mean:.1f}, median {median:g}, maximum {max:,}".format(**s.degree),
     }
     if s.num_weighted_facts:
         counts["soft facts"] = s.num_weighted_facts
@@ -79,7 +79,7 @@ def views(summary: Summary, dataset: Dataset) -> list[Any]:
 
 
 def scene_rows(scene: SceneCounts) -> dict[str, Any]:
-    """Return the row of the paper's Table 2, and the contents of the images of `scene`.
+    """Return the counts of the paper's Table 2, which has annotated facts, and the contents of the images of `scene`.
 
     Facts made from boxes are listed separately.
     """
@@ -89,18 +89,19 @@ def scene_rows(scene: SceneCounts) -> dict[str, Any]:
 
     predicates = scene.num_classes + scene.num_attribute_predicates + scene.num_relation_predicates
     rows = {
-        "Table 2": f"{scene.num_facts:,} facts, {scene.num_objects:,} entities, {predicates:,} predicates (all splits)",
+        "annotated": f"{scene.num_facts:,} facts, {scene.num_objects:,} entities, {predicates:,} predicates "
+        "(all splits)",
         "images": f"{scene.num_images:,}: {scene.num_related_images:,} with relations "
         f"({by_split(scene.related_images)}), {scene.num_unrelated_images:,} without",
         "objects": f"{scene.num_objects:,} of {scene.num_classes:,} classes ({by_split(scene.objects)})",
-        "relations": f"{scene.num_relations:,} of {scene.num_relation_predicates:,} kinds "
+        "relations": f"{scene.num_relations:,} of {scene.num_relation_predicates:,} predicates "
         f"({by_split(scene.relations)})",
     }
     if scene.num_unlabelled_objects:
         rows["objects without a class"] = f"{scene.num_unlabelled_objects:,}"
     if scene.num_attributes:
         rows["attributes"] = (
-            f"{scene.num_attributes:,} of {scene.num_attribute_predicates:,} kinds ({by_split(scene.attributes)})"
+            f"{scene.num_attributes:,} of {scene.num_attribute_predicates:,} predicates ({by_split(scene.attributes)})"
         )
     if scene.num_geometry_predicates:
         rows["made from boxes"] = (

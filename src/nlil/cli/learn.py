@@ -63,7 +63,7 @@ def learn(
         target_scores (FILE): Imitate a classifier, given a table of entity, class, score (TSV, CSV, Parquet).
         config (FILE): Settings as TOML.
         settings (--set KEY=VALUE): A setting such as max_length=2; overrides --config.
-        rules_per_target (K): Most rules of a theory; 0: no theories, only the pool of all rules. Default: 20.
+        rules_per_target (K): Maximum number of rules in a theory; 0: no theories. Default: 20.
         resume: Continue RUN if it was interrupted.
         force: Replace RUN.
         cluster (ADDRESS): Work on a Ray cluster: ray (this machine alone) or ray://HOST:PORT. Same rules, same files.

@@ -41,9 +41,9 @@ def program(
         session: The common options.
         data: Background and examples.
         target (P): The predicate to learn.
-        max_vars (N): Most variables of a clause. Default: that of bias.pl, or 6.
-        max_body (N): Most literals of a body. Default: that of bias.pl, or 6.
-        max_clauses (N): Most clauses. Default: that of bias.pl, or 12.
+        max_vars (N): Maximum number of variables in a clause. Default: that of bias.pl, or 6.
+        max_body (N): Maximum number of literals in a body. Default: that of bias.pl, or 6.
+        max_clauses (N): Maximum number of clauses. Default: that of bias.pl, or 12.
         invent: Try invented predicates even if a program without them was found.
         out (RUN): Write the program to this run folder, for the commands that read one.
         force: Replace RUN.

@@ -33,11 +33,13 @@ def serve(
     from ..viewer.page_data import PageData
 
     if host not in LOCAL:
-        session.warn(f"--host {host}: everyone who can reach this machine can read this data and judge its rules")
+        session.warn(
+            f"--host {host}: everyone who can reach this machine can read this data and accept or reject its rules"
+        )
     with listen(host, port) as socket:  # before reading the data, so that a port in use is reported at once
         opened = session.open_run(run)
         if not len(opened.all_rules):
-            raise ConfigError(f"{run}: the run has no rules, so there is nothing to look at; nlil learn says why")
+            raise ConfigError(f"{run}: the run has no rules, so there is nothing to show; nlil learn says why")
         pages = PageData(opened)
         pages.warm_up()
         pages.work_ahead()

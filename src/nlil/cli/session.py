@@ -251,7 +251,7 @@ COMMON: dict[str, tuple[Any, Any]] = {
 """The fields of Session: type with option, and default."""
 
 THEORY = "Use only the theories of the run: a few rules for each target (see: nlil theory)."
-SIZE = "With --theory: most rules per target. Default: as learned."
+SIZE = "With --theory: maximum number of rules per target. Default: as learned."
 APPLIED: dict[str, tuple[Any, Any]] = {
     "data": (
         Annotated[str | None, typer.Option("--data", metavar="DATA", help="Apply the rules to this data.")],

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SHOWN_FAMILY = 20
 COLUMNS_MEAN = (
     "adds: facts that no earlier rule explains; backs up: facts that one does; "
-    "say the same: similar rules that it represents"
+    "represents: similar rules that are left out"
 )
 
 
@@ -58,7 +58,7 @@ def theory(
         session: The common options.
         run: The rules.
         target (P): The theory of this predicate. Default: one line for each predicate.
-        size (K): Most rules per predicate. Default: as learned.
+        size (K): Maximum number of rules per predicate. Default: as learned.
         keep: The fewest rules that keep this share of the pool's score on validation facts.
         family (N): Show the rules that rule N of the target represents.
         all_rules: Show the rules that only back up others, too; --size and --keep do so as well.
@@ -167,7 +167,7 @@ def theory_table(
         counts = (one.adds, one.backs_up, *gained, stats.confidence, stats.support, one.num_same)
         own = (labels.short_rule(one.scored.rule), mark, *counts)
         rows.append((str(count), *own) if numbered else own)
-    named = ("adds", "backs up", *(["rank gained"] if is_ranked else []), "confidence", "support", "say the same")
+    named = ("adds", "backs up", *(["rank gained"] if is_ranked else []), "confidence", "support", "represents")
     columns = ("rule", DISTINCT, *named)
     return table(("", *columns) if numbered else columns, rows, title, ("", *named))
 
@@ -211,6 +211,7 @@ def show_family(
 
     `numbers` are the positions of the theory's rules as shown.
     """
+    from ..logic.figures import plural
     from ..logic.labels import Labels
 
     if target is None:
@@ -224,7 +225,7 @@ def show_family(
     lines = [f"  {labels.short_rule(rule)}" for rule in rules[:SHOWN_FAMILY]]
     session.show(
         {"rule": str(own), "family": [str(rule) for rule in rules]},
-        f"{labels.short_rule(own)}\n{len(rules):,} rules say the same:",
+        f"{labels.short_rule(own)}\nIt represents {plural(len(rules), 'similar rule')}{':' if len(rules) else '.'}",
         *lines,
         *([more] if more else []),
     )

@@ -67,7 +67,7 @@ def sentence(explanation: Explanation) -> str:
         reason = replace(explanation.reasons[0], rival=None).because(fact, labels)
         found = explanation.probability
         if found is not None and found.value < IMPROBABLE:
-            text = f"it is improbable that {said}; what speaks for it most is that {reason}"
+            text = f"it is improbable that {said}; the strongest reason for it is that {reason}"
         else:
             text = f"{said}, because {reason}"
     else:

@@ -57,17 +57,13 @@ def changed(kb: KnowledgeBase, add: Sequence[Fact] = (), without: Sequence[Fact]
         ids = fact_ids(kb, fact)
         row, is_there = find_fact(kb.facts, ids)
         if not is_there:
-            raise ConfigError(
-                f"without {fact_text(fact)}: the data does not have this fact; name one that it has", "without"
-            )
+            raise ConfigError(f"without {fact_text(fact)}: this fact is not in the data; name one that is", "without")
         kb = _edited(kb, row, ids, is_added=False)
     for fact in add:
         ids = fact_ids(kb, fact)
         row, is_there = find_fact(kb.facts, ids)
         if is_there:
-            raise ConfigError(
-                f"add {fact_text(fact)}: the data already has this fact; name one that it does not have", "add"
-            )
+            raise ConfigError(f"add {fact_text(fact)}: this fact is already in the data; name one that is not", "add")
         kb = _edited(kb, row, ids, is_added=True)
     return kb
 

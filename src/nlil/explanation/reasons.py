@@ -130,13 +130,12 @@ class Reason:
         return told if self._silent_subject is None else f"{told}, which is {self.how_often(labels)}"
 
     def note(self, labels: Labels) -> str:
-        """Return how often its strongest rule is right, its other groundings, and the rules that say the same."""
+        """Return how often its strongest rule is right, its other groundings, and the number of similar rules."""
         parts = [how_often] if (how_often := self.how_often(labels)) else []
         if self.kind == "facts" and self.num_ways > 1:
             parts.append(f"and {plural(self.num_ways - 1, 'other way')}")
         if self.kind != "other" and self.num_rules > 1:
-            others = self.num_rules - 1
-            parts.append(f"and {plural(others, 'rule')} that {'says' if others == 1 else 'say'} the same")
+            parts.append(f"and {plural(self.num_rules - 1, 'similar rule')}")
         return ", ".join(parts)
 
     def item(self, fact: Fact, labels: Labels, told: Collection[Fact] = ()) -> Item:

@@ -42,7 +42,7 @@ def _sayable(rule: Rule) -> Statement | None:
     """Return the path of the body, None for a prior; raises ExportError for what AnyBURL cannot express."""
     body: Formula = rule.body
     if rule.target.arity == 1:
-        raise ExportError(f"it has no unary predicates, the head of {rule} is one", NAME)
+        raise ExportError(f"it has no unary predicates, but the head of {rule} is unary", NAME)
     constant_head = any(isinstance(a, Constant) for a in rule.head.arguments)
     if body == TRUE:
         if not constant_head:
@@ -51,7 +51,7 @@ def _sayable(rule: Rule) -> Statement | None:
     if not isinstance(body, Statement):
         raise ExportError(f"a body is one path, without negation, alternatives or further statements, got {rule}", NAME)
     if any(step.is_filter for step in body.steps):
-        raise ExportError(f"it has no unary predicates, the body of {rule} has", NAME)
+        raise ExportError(f"it has no unary predicates, but the body of {rule} has one", NAME)
     if not body.steps:
         raise ExportError(f"it has no equations, got {rule}", NAME)
     variables = {a for a in (body.start, body.end) if isinstance(a, Variable)}
@@ -63,7 +63,7 @@ def _sayable(rule: Rule) -> Statement | None:
             NAME,
         )
     if body.num_variables > 1 and not rule.distinct:
-        raise ExportError(f"it keeps all variables apart, {rule} does not", NAME)
+        raise ExportError(f"its variables always stand for different entities, but those of {rule} need not", NAME)
     return body
 
 
@@ -88,7 +88,7 @@ def _term(term: Term, letters: dict[Term, str]) -> str:
 def _plain(name: str) -> str:
     if not name or re.search(r"[\s(),]|<=", name):
         raise ExportError(
-            f"names stand without quotes, so none may be empty or hold spaces, brackets or commas, "
+            "names are not quoted, so they must not be empty or contain spaces, brackets or commas, "
             f"got {name!r}; rename it in the data",
             NAME,
         )

@@ -53,7 +53,7 @@ def rule_clauses(rule: Rule, options: Options) -> str:
     """Return the clauses of a rule; `options.number` distinguishes its helper relations from those of other rules."""
     if options.exclusions:
         raise ExportError(
-            "exclusions look at given facts only, but a relation here also holds what is derived; "
+            "exclusions apply to given facts only, but a relation here also has derived facts; "
             "leave the exclusions out",
             NAME,
         )

@@ -128,7 +128,7 @@ class Calibration:
         if not all(len(m.covariance) in (0, 6) and np.isfinite(m.covariance).all() for m in maps.values()):
             raise ValueError("expected 6 numbers as covariance, or none")
         if not all(min(m.by_score, m.by_rest) > 0 for m in maps.values()):
-            raise ValueError("expected slopes above 0: only a rising map keeps the order of scores")
+            raise ValueError("expected slopes above 0: only an increasing map keeps the order of scores")
         return cls(maps, int(values["num_candidates"]))
 
 

@@ -271,7 +271,7 @@ def _rows(features: Any, entities: Sequence[str] | None) -> tuple[Any, list[str]
     if entities is None and hasattr(features, "index") and hasattr(features, "to_numpy"):
         entities = [str(e) for e in features.index]
     if entities is None:
-        raise ConfigError("imitate: features do not say whose they are; give entities=..., one for each row")
+        raise ConfigError("imitate: features have no names of entities; give entities=..., one for each row")
     if len(entities) != len(features):
         raise DataError(f"features: expected {len(entities):,} rows, one for each entity, got {len(features):,}")
     return features, [str(e) for e in entities]

@@ -51,7 +51,7 @@ def training_notes(
     work = f"training of {', '.join(names)}{more}, {found.seconds:.1f} s"
     joined = num_new(rules, counted, found.targets, config.top_rules)
     if not joined:
-        return (f"{work}: it added nothing, no rule that counting had not found",)
+        return (f"{work}: it found no rule that counting had not found",)
     added = plural(joined, "new rule")
     if before is None or after is None:
         return (f"{work}: {added}; the gain was not measured, for lack of validation facts",)

@@ -83,8 +83,8 @@ def draw(explanation: Explanation, kb: KnowledgeBase, image: str | Path | None =
     width, height = photo.size
     if scene.size is not None and abs(scene.size[0] * height / (scene.size[1] * width) - 1) > 0.03:
         raise ConfigError(
-            f"{image}: expected an image of the shape {scene.size[0]:.0f} x {scene.size[1]:.0f}, as the "
-            f"data says, got {width:.0f} x {height:.0f}; name the image that the graph belongs to",
+            f"{image}: expected an image with the aspect ratio of {scene.size[0]:.0f} x {scene.size[1]:.0f}, as in the "
+            f"data, got {width:.0f} x {height:.0f}; name the image that the graph belongs to",
             "image",
         )
     return compose(scene, photo)

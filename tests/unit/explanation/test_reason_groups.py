@@ -62,9 +62,9 @@ def test_the_strongest_reason_comes_first_in_plain_words() -> None:
     assert lines[0] == f"ann is a citizen of switzerland, because {because}."
     assert lines[1].strip().startswith("score ")
     assert "this reason" in lines[2]
-    assert "and 2 rules that say the same" in lines[2]
+    assert "and 2 similar rules" in lines[2]
     assert "ann knows bob and bob is a citizen of switzerland" in lines[3]
-    assert "and 1 rule that says the same" in lines[3]
+    assert "and 1 similar rule" in lines[3]
     assert "frequency" in lines[4]
     assert len(lines) == 5
 
@@ -112,7 +112,7 @@ def test_the_probability_comes_before_the_score() -> None:
     assert got.to_dict()["probability_low"] == got.probability.low
     doubtful = Calibration({2: CalibrationMap(1.0, 1.0, -9.0)})
     text = str(explain(rule_set(kb, ALL), kb, "citizen_of(ann, switzerland)", calibration=doubtful))
-    assert text.startswith("It is improbable that ann is a citizen of switzerland; what speaks for it most is that ann")
+    assert text.startswith("It is improbable that ann is a citizen of switzerland; the strongest reason for it is th")
 
 
 def test_a_brief_explanation_fits_a_dozen_lines_of_any_screen() -> None:

@@ -182,9 +182,9 @@ def test_what_if_says_which_rules_go_and_come():
         (
             {"without": ["mother(bea, tom)"]},
             ConfigError,
-            r"without mother\(bea, tom\): the data does not have this fact",
+            r"without mother\(bea, tom\): this fact is not in the data",
         ),
-        ({"add": ["mother(bea, max)"]}, ConfigError, r"add mother\(bea, max\): the data already has this fact"),
+        ({"add": ["mother(bea, max)"]}, ConfigError, r"add mother\(bea, max\): this fact is already in the data"),
         ({"add": ["mother(bea, zoe)"]}, UnknownName, "entity 'zoe'"),
         ({"without": ["mothr(bea, max)"]}, UnknownName, "predicate 'mothr'; closest: 'mother'"),
         ({"without": ["mother(bea, ?)"]}, RuleSyntaxError, "expected a fact without"),

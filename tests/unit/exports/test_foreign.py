@@ -42,9 +42,9 @@ def test_written_and_read_back(golden) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("person(X) :- inside(X, Z1), Z1 \\= X.", "no unary predicates, the head"),
-        ("p(X, Y) :- q(X, Z1), big(Z1), r(Z1, Y), Z1 \\= X, Y \\= X, Y \\= Z1.", "no unary predicates, the body"),
-        ("p(X, Y) :- q(X, Z1), r(Z1, Y).", "keeps all variables apart"),
+        ("person(X) :- inside(X, Z1), Z1 \\= X.", "no unary predicates, but the head"),
+        ("p(X, Y) :- q(X, Z1), big(Z1), r(Z1, Y), Z1 \\= X, Y \\= X, Y \\= Z1.", "no unary predicates, but the body"),
+        ("p(X, Y) :- q(X, Z1), r(Z1, Y).", "variables always stand for different entities"),
         ("p(X, Y) :- q(X, Y), r(X, Y), Y \\= X.", "a body is one path"),
         ("p(X, Y) :- \\+ q(X, Y).", "a body is one path"),
         ("p(X, Y) :- X = Y.", "no equations"),
@@ -54,9 +54,9 @@ def test_written_and_read_back(golden) -> None:
         ("p(X, c) :- q(Z1, Z2), Z2 \\= Z1.", "a path leads from X to Y"),
         ("p(X, c) :- q(X, Z1), r(Z1, X), Z1 \\= X.", "a path leads from X to Y"),
         ("p(X, 'C') :- true.", "for a variable"),
-        ("p(X, 'New York') :- true.", "without quotes"),
-        ("'p,q'(X, c) :- true.", "without quotes"),
-        ("p(X, '') :- true.", "without quotes"),
+        ("p(X, 'New York') :- true.", "names are not quoted"),
+        ("'p,q'(X, c) :- true.", "names are not quoted"),
+        ("p(X, '') :- true.", "names are not quoted"),
     ],
 )
 def test_refused(text: str, reason: str) -> None:

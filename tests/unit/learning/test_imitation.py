@@ -270,7 +270,7 @@ def test_a_pytorch_module_is_asked_in_evaluation_mode_and_left_as_it_was(street:
     [
         (np.ones((1, 1)), {}, "needs the names of its rows and columns"),
         (type("Model", (), {"predict_proba": None})(), {}, "needs features"),
-        (type("Model", (), {"predict_proba": None})(), {"features": np.ones((2, 1))}, "do not say whose they are"),
+        (type("Model", (), {"predict_proba": None})(), {"features": np.ones((2, 1))}, "have no names of entities"),
         (type("Model", (), {"predict_proba": None})(), {"features": {"a": [1]}, "entities": ["b"]}, "none for 1, 'b'"),
         (
             type("Model", (), {"predict_proba": None})(),

@@ -161,7 +161,9 @@ def test_an_image_is_embedded_as_it_is(kind: str, tmp_path: Path):
 
 def test_images_that_do_not_fit_are_refused(tmp_path: Path):
     kb = boxed(kbs.street())
-    with pytest.raises(ConfigError, match="expected an image of the shape 1000 x 600, as the data says, got 300 x 500"):
+    with pytest.raises(
+        ConfigError, match="expected an image with the aspect ratio of 1000 x 600, as in the data, got 300 x 500"
+    ):
         draw(explained(kb, "person(a1)"), kb, photo(tmp_path, 300, 500))
     with pytest.raises(ConfigError, match="needs objects with boxes"):
         draw(explained(kb, "person(b1)"), kb, photo(tmp_path, 300, 500))

@@ -1,4 +1,4 @@
-"""Predicates open with their theories; all rules, and those that say the same, are a click away."""
+"""Predicates open with their theories; all rules, and the rules that each represents, are a click away."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_the_rules_that_say_the_same(family: TestClient) -> None:
     assert family.get(f"{AUNT}?family=x").status_code == 400
     one = rule["same"][0]
     assert family.get(one["address"] + ".json").json()["theory"]["row"] == rule["row"]
-    assert "It says the same as" in family.get(one["address"]).text
+    assert "It is similar to" in family.get(one["address"]).text
     assert f"It is rule {rule['place']} of its theory" in family.get(rule["address"]).text
 
 
