@@ -59,8 +59,8 @@ class Stop:
     @property
     def left(self) -> float:
         """Seconds left; infinite without a limit."""
-        mine = float("inf") if self._deadline is None else max(self._deadline - time.monotonic(), 0.0)
-        return mine if self._whole is None else min(mine, self._whole.left)
+        own = float("inf") if self._deadline is None else max(self._deadline - time.monotonic(), 0.0)
+        return own if self._whole is None else min(own, self._whole.left)
 
     @property
     def used(self) -> float:
@@ -110,9 +110,9 @@ def _until(deadline: float) -> Stop:
 
 def _watch(stop: ref[Stop], flag: NDArray[np.uint8]) -> None:
     """Set the flag once it is time; end when nobody needs it any more."""
-    while (mine := stop()) is not None:
-        if mine.is_late:
+    while (watched := stop()) is not None:
+        if watched.is_late:
             flag[0] = 1
             return
-        del mine
+        del watched
         time.sleep(LOOK_EVERY)

@@ -174,15 +174,15 @@ def curve_table(entries: Entries) -> str:
 
 def _row(data: str, limit: int, models: Mapping[str, Entry]) -> tuple[str, ...]:
     ours, peer = models.get(OURS), models.get(PEER)
-    mine, theirs, difference = [""] * 3, [""] * 5, ""
+    our_cells, peer_cells, difference = [""] * 3, [""] * 5, ""
     if ours is not None:
-        mine = [share_text(ours["metrics"]["mrr"]), f"{ours['seconds']['learn']:.1f} s", f"{ours['num_rules']:,}"]
+        our_cells = [share_text(ours["metrics"]["mrr"]), f"{ours['seconds']['learn']:.1f} s", f"{ours['num_rules']:,}"]
     if peer is not None:
         figures = [figures[name] for figures in peer["rankings"].values() for name in ("mrr", "mrr_own_order")]
-        theirs = [*map(share_text, figures), f"{peer['num_rules']:,}"]
+        peer_cells = [*map(share_text, figures), f"{peer['num_rules']:,}"]
     if ours is not None and peer is not None:
         difference = f"{ours['metrics']['mrr'] - peer['metrics']['mrr']:+.3f}"
-    return (data, f"{limit} s", *mine, *theirs, difference, machine_text((ours or peer or {})["machine"]))
+    return (data, f"{limit} s", *our_cells, *peer_cells, difference, machine_text((ours or peer or {})["machine"]))
 
 
 # the picture: one panel for each data set ---------------------------------------------------------------

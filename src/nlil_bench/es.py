@@ -216,8 +216,8 @@ def es_table(entries: Entries) -> str:
     shown = measured(entries)
     rows: list[Sequence[str]] = []
     for size in sorted({entry["size"] for entry in shown.values()}):
-        mine = [key for key in shown if shown[key]["size"] == size]
-        for key in sorted(mine, key=lambda key: (METHODS.index(shown[key]["method"]), key)):
+        keys = [key for key in shown if shown[key]["size"] == size]
+        for key in sorted(keys, key=lambda key: (METHODS.index(shown[key]["method"]), key)):
             entry = shown[key]
             options = key.split(" ", 3)[3:]
             transfer = entry["transfer"]

@@ -155,9 +155,9 @@ class Study:
         """As if only the rules of the first reason fired."""
         if not explanation.reasons:
             return 0
-        mine = {str(scored.rule) for scored in explanation.reasons[0].rules}
+        of_reason = {str(scored.rule) for scored in explanation.reasons[0].rules}
         order = found.shares.order.tolist()
-        places = [p for p in order if str(self.explainer.rules.rule(int(found.fired.rows[p]))) in mine]
+        places = [p for p in order if str(self.explainer.rules.rule(int(found.fired.rows[p]))) in of_reason]
         return found.fired.take(np.array(sorted(places), np.int64)).shares(self.explainer.rules.aggregation).evidence
 
     def evidence_without(self, facts: Sequence[Fact], fact: Fact, side: Side) -> int:

@@ -66,11 +66,13 @@ def measure(job: Job, progress: Progress) -> dict[str, Any]:
     config = LearnerConfig().with_values(dict(job["options"]), "options")
     found: dict[str, dict[str, Any]] = {}
     for way in WAYS:
-        mine = config.with_values({"hold_out": 0.0}) if way == "nothing" else config
+        own_config = config.with_values({"hold_out": 0.0}) if way == "nothing" else config
         began = time.perf_counter()
-        learned = Learner(mine).fit(kb, list(dataset.targets), splits if way == "given" else None, progress=progress)
+        learned = Learner(own_config).fit(
+            kb, list(dataset.targets), splits if way == "given" else None, progress=progress
+        )
         seconds = time.perf_counter() - began
-        budget: dict[str, Any] = {"threads": mine.threads, "memory": mine.memory}
+        budget: dict[str, Any] = {"threads": own_config.threads, "memory": own_config.memory}
         metrics = evaluate(learned.rules, kb, splits.test, splits=everything, progress=progress, **budget)
         found[way] = {"mrr": metrics["mrr"], "hits@10": metrics["hits@10"], "seconds": seconds} | estimated(learned)
     return {"split_seed": seed, "ways": found}
@@ -96,9 +98,9 @@ def folds_table(entries: Entries) -> str:
     shown = measured(entries)
     lines = []
     for data in sorted({entry["data"] for entry in shown.values()}):
-        mine = [entry for entry in shown.values() if entry["data"] == data]
+        of_data = [entry for entry in shown.values() if entry["data"] == data]
         for is_own in (False, True):
-            some = [entry["ways"] for entry in mine if (entry["split_seed"] == 0) is is_own]
+            some = [entry["ways"] for entry in of_data if (entry["split_seed"] == 0) is is_own]
             if some:
                 split = "own test facts" if is_own else f"{len(some)} random"
                 lines.append((data, split, *cells(some)))

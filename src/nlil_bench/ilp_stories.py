@@ -91,10 +91,10 @@ def learned(stories: Sequence[Story]) -> list[Clause]:
     """Return the clauses of all relations, learned from the short `stories` first."""
     clauses: list[Clause] = []
     for length in sorted({len(one.steps) for one in stories}):
-        mine = [one for one in stories if len(one.steps) == length]
-        base, ends = base_of_stories(mine)
+        of_length = [one for one in stories if len(one.steps) == length]
+        base, ends = base_of_stories(of_length)
         base = _closed(base, clauses)
-        answers = np.array([one.answer for one in mine])
+        answers = np.array([one.answer for one in of_length])
         told = _told(base, ends)
         for symbol in SYMBOLS:
             is_one = answers == symbol.name

@@ -175,9 +175,9 @@ def kb_table(entries: Entries) -> str:
     found = rows(entries, "test")
     lines: list[Sequence[str]] = []
     for data in (*KB, *sorted({row.data for row in found} - set(KB))):
-        mine = sorted((row for row in found if row.data == data), key=lambda row: list(ROW_NAMES).index(row.model))
-        lines += [_line(row, found[row]) for row in mine]
-        for p in KB.get(data, ()) if mine else ():
+        of_data = sorted((row for row in found if row.data == data), key=lambda row: list(ROW_NAMES).index(row.model))
+        lines += [_line(row, found[row]) for row in of_data]
+        for p in KB.get(data, ()) if of_data else ():
             ties = p.ties and f"ties: {p.ties}"
             figures = (share_text(p.mrr), "", share_text(p.hits10))
             minutes = "" if p.minutes is None else f"{p.minutes:g} min"

@@ -230,9 +230,9 @@ def length_table(entries: Entries) -> str:
     blocks = []
     shown = {key: entry for key, entry in measured(entries).items() if entry["model"] != "found"}
     for data in sorted({entry["data"] for entry in shown.values()}):
-        mine = [entry for entry in shown.values() if entry["data"] == data]
-        ours = {entry["levels"]: entry for entry in mine if entry["model"] == "nlil"}
-        chains = {entry["length"]: entry for entry in mine if entry["model"] == "chain"}
+        of_data = [entry for entry in shown.values() if entry["data"] == data]
+        ours = {entry["levels"]: entry for entry in of_data if entry["model"] == "nlil"}
+        chains = {entry["length"]: entry for entry in of_data if entry["model"] == "chain"}
         rows = [
             _length_row(length, ours.get(levels_for(length)), chains)
             for length in LENGTHS

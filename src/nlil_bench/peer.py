@@ -147,7 +147,7 @@ def measure_peer(dataset: Dataset, peer: Peer, job: Job, progress: Progress) -> 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         facts = {"train": dataset.kb.facts, "valid": dataset.splits.valid, "test": queried}
-        paths = {split: str(write_facts(mine, folder / f"{split}.txt")) for split, mine in facts.items()}
+        paths = {split: str(write_facts(of_split, folder / f"{split}.txt")) for split, of_split in facts.items()}
         written = peer.learn(Path(paths["train"]), folder / "rules", seconds, threads, progress)
         known = dataset.kb.facts + dataset.splits.valid + dataset.splits.test
         for limit in seconds:

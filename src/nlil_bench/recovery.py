@@ -278,17 +278,17 @@ def recovery_table(entries: Entries) -> str:
         together.setdefault((entry["noise"], entry["construct"], words), {})[entry["model"]] = entry
     rows = []
     for noise, construct, words in sorted(together, key=lambda row: (order[row[0]], order[row[1]], row[2])):
-        mine = together[noise, construct, words]
-        first = next(iter(mine.values()))
+        by_generator = together[noise, construct, words]
+        first = next(iter(by_generator.values()))
         rows.append(
             (
                 f"{construct}, {words}" if words else construct,
                 NOISES[noise].text,
                 share_text(first["least"]),
-                *(_cell({g: str(entry["passed"][stage]) for g, entry in mine.items()}) for stage in STAGES),
+                *(_cell({g: str(entry["passed"][stage]) for g, entry in by_generator.items()}) for stage in STAGES),
                 f"{len(first['seeds'])}",
-                _learned(mine),
-                _cell({g: f"{_median_seconds(e, 'train'):.1f}" for g, e in mine.items()}),
+                _learned(by_generator),
+                _cell({g: f"{_median_seconds(e, 'train'):.1f}" for g, e in by_generator.items()}),
                 f"{_median_seconds(first, 'select', 'refine'):.1f} s",
                 machine_text(first["machine"]),
             )
@@ -314,13 +314,16 @@ def _cell(words: Mapping[str, str]) -> str:
     return " / ".join(words.get(generator, "–") for generator in GENERATORS)
 
 
-def _learned(mine: Mapping[str, Entry]) -> str:
+def _learned(by_generator: Mapping[str, Entry]) -> str:
     """Which trained generators find the rule at argmax for more seeds than the untrained one."""
-    if "untrained" not in mine:
+    if "untrained" not in by_generator:
         return ""
-    chance = mine["untrained"]["passed"]["argmax"]
+    chance = by_generator["untrained"]["passed"]["argmax"]
     names = {"transformer": "Transformer", "free": "free scores"}
-    return ", ".join(n for g, n in names.items() if g in mine and mine[g]["passed"]["argmax"] > chance) or "neither"
+    return (
+        ", ".join(n for g, n in names.items() if g in by_generator and by_generator[g]["passed"]["argmax"] > chance)
+        or "neither"
+    )
 
 
 BENCH = Bench(

@@ -257,8 +257,8 @@ def scene_table(entries: Entries) -> str:
     shown = measured(entries)
     lines: list[Sequence[str]] = []
     for data in (*DATA, *sorted({entry["data"] for entry in shown.values()} - set(DATA))):
-        mine = [key for key in shown if shown[key]["data"] == data]
-        lines += [_line(shown[key]) for key in sorted(mine, key=lambda key: (*_place(shown[key]), key))]
+        keys = [key for key in shown if shown[key]["data"] == data]
+        lines += [_line(shown[key]) for key in sorted(keys, key=lambda key: (*_place(shown[key]), key))]
     lines += [
         ("Visual Genome", f"{method}, published", "", share_text(first), share_text(fifth), *[""] * 9)
         for method, first, fifth in (TABLE_3 if lines else ())

@@ -93,8 +93,8 @@ def timed_pages(run: Path, chosen: Mapping[str, Sequence[str]]) -> dict[str, Any
             while not json.loads(_opened(connection, "/.json"))["is_warm"]:
                 time.sleep(0.2)
             warm = time.perf_counter() - begin
-            for kind, mine in chosen.items():
-                pages[kind] = _timed(connection, mine)
+            for kind, chosen_of_kind in chosen.items():
+                pages[kind] = _timed(connection, chosen_of_kind)
     return {"pages": pages, "start_s": start, "warm_s": warm, "peak_memory_mb": usage["peak_memory_mb"]}
 
 
@@ -254,9 +254,9 @@ def _facts(kb: KnowledgeBase, targets: Longs, random: np.random.Generator) -> li
     """A fact of each target."""
     found = []
     for target in targets.tolist():
-        mine = kb.facts.of(target)
-        row = int(random.integers(len(mine)))
-        found.append(kb.fact(target, int(mine.subject[row]), int(mine.object[row])))
+        of_target = kb.facts.of(target)
+        row = int(random.integers(len(of_target)))
+        found.append(kb.fact(target, int(of_target.subject[row]), int(of_target.object[row])))
     return found
 
 

@@ -109,8 +109,8 @@ class Facts:
 
     def isin(self, other: Facts) -> Mask:
         """Return which of these facts are among the `other` facts."""
-        own, theirs = fact_keys(self, other)
-        return np.isin(own, theirs)
+        own, others = fact_keys(self, other)
+        return np.isin(own, others)
 
     def __add__(self, other: Facts) -> Facts:
         return Facts.join([self, other])

@@ -143,10 +143,10 @@ def _split_by_time(source: Any, options: DataOptions, valid: float, test: float)
     part = (order > last_train).astype(np.int8) + (order > last_valid)
     collector, start = FactCollector(), 0
     for batch in dated:
-        mine = part[start : start + len(batch)]
+        part_of_row = part[start : start + len(batch)]
         start += len(batch)
         for number, one in enumerate(("train", "valid", "test")):
-            if len(rows := np.flatnonzero(mine == number)):
+            if len(rows := np.flatnonzero(part_of_row == number)):
                 collector.add(batch.take(rows, one))
     read = finished(collector.finish(), name, path, path if path.is_dir() else None, encoding=options.encoding)
     train, before = read.splits.train, read.splits.valid

@@ -59,12 +59,12 @@ def fire(
         BLOCK: the number of lanes of a program.
     """
     query = tl.program_id(0)
-    mine = slots + query.to(tl.int64) * num_entities * (KINDS * TOP)
+    slots_of_query = slots + query.to(tl.int64) * num_entities * (KINDS * TOP)
     lane = tl.arange(0, BLOCK)
     for i in range(tl.load(chain_pointer + query), tl.load(chain_pointer + query + 1)):
         begin, end = tl.load(chain_begin + i), tl.load(chain_end + i)
         evidence = tl.load(chain_evidence + i)
-        here = _of_kind(mine, chain_kind, i, num_entities, TOP, KINDS)
+        here = _of_kind(slots_of_query, chain_kind, i, num_entities, TOP, KINDS)
         for m in range(begin, end, BLOCK):
             mask = m + lane < end
             _insert(here, tl.load(ends + m + lane, mask=mask, other=0), evidence, mask, TOP)
@@ -73,14 +73,14 @@ def fire(
         body = tl.load(back_body + i)
         evidence = tl.load(back_evidence + i)
         end = tl.load(item_pointer + body + 1)
-        here = _of_kind(mine, back_kind, i, num_entities, TOP, KINDS)
+        here = _of_kind(slots_of_query, back_kind, i, num_entities, TOP, KINDS)
         for m in range(tl.load(item_pointer + body), end, BLOCK):
             mask = m + lane < end
             _insert(here, tl.load(item_member + m + lane, mask=mask, other=0), evidence, mask, TOP)
         tl.debug_barrier()
     for i in range(tl.load(forward_pointer + query), tl.load(forward_pointer + query + 1)):
         begin, end = tl.load(forward_begin + i), tl.load(forward_end + i)
-        here = _of_kind(mine, forward_kind, i, num_entities, TOP, KINDS)
+        here = _of_kind(slots_of_query, forward_kind, i, num_entities, TOP, KINDS)
         for m in range(begin, end, BLOCK):
             mask = m + lane < end
             evidence = tl.load(candidate_evidence + m + lane, mask=mask, other=0)

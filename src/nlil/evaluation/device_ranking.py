@@ -231,13 +231,13 @@ class _Rules:
         ahead: list[tuple[Tensor, ...]] = []
         back: list[tuple[Tensor, ...]] = []
         for direction in (0, 1):
-            mine = group_of[:, direction][head]
+            group_of_rule = group_of[:, direction][head]
             known = fixed == (SECOND if direction else FIRST)
             counts = self.counts[torch.where(item < r.num_items, 2, 3) + 2 * known]
-            used = ((mine >= 0) & (item >= 0) & (fixed > 0) & counts).nonzero().squeeze(1)
+            used = ((group_of_rule >= 0) & (item >= 0) & (fixed > 0) & counts).nonzero().squeeze(1)
             is_back = known[used]
             for found, rows in ((ahead, used[~is_back]), (back, used[is_back])):
-                found.append((mine[rows], item[rows], entity[rows], power[rows]))
+                found.append((group_of_rule[rows], item[rows], entity[rows], power[rows]))
         of_group, item, entity, power = (torch.cat(column) for column in zip(*ahead))
         self.item_key, order = torch.sort(of_group * (r.num_items + r.num_codes) + item)
         self.candidate, self.candidate_evidence = entity[order].to(torch.int32), power[order]

@@ -269,8 +269,8 @@ class RuleCards:
     def _negatives(self, rule: Rule) -> Facts | None:
         if self.negatives is None:
             return None
-        mine = self.negatives.of(self.kb.predicate_id(rule.target))
-        return mine if len(mine) else None
+        found = self.negatives.of(self.kb.predicate_id(rule.target))
+        return found if len(found) else None
 
     def _stats(self, rule: int | str | Rule | ScoredRule) -> tuple[Rule, RuleStats, float | None]:
         if isinstance(rule, int | np.integer):

@@ -383,5 +383,5 @@ def _replace(path: Path, content: bytes) -> None:
 @cache
 def _version() -> str:
     """Return the versions and options that the code depends on."""
-    ours = digest(*(Path(file).read_bytes() for file in (__file__, references.__file__)))
-    return repr((numba.__version__, llvmlite.__version__, numba.config.OPT, numba.config.BOUNDSCHECK, ours))
+    compiler = digest(*(Path(file).read_bytes() for file in (__file__, references.__file__)))
+    return repr((numba.__version__, llvmlite.__version__, numba.config.OPT, numba.config.BOUNDSCHECK, compiler))

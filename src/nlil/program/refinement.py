@@ -253,8 +253,8 @@ class Refinement:
         """Return the values of a variable that occur with most positive examples."""
         column = node.bindings.columns[variable]
         assert column is not None
-        mine = self.positive[node.bindings.owner]
-        pairs = np.unique(np.column_stack((column[mine], node.bindings.owner[mine])), axis=0)
+        is_positive = self.positive[node.bindings.owner]
+        pairs = np.unique(np.column_stack((column[is_positive], node.bindings.owner[is_positive])), axis=0)
         values, counts = np.unique(pairs[:, 0], return_counts=True)
         return values[np.argsort(-counts, kind="stable")[:most]]
 

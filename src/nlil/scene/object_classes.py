@@ -146,9 +146,9 @@ def convincing_object(rules: RuleSet, kb: KnowledgeBase, dataset: Dataset, memor
         return None
     evidence = scorer.evidence(some.subject)
     rows, column = np.arange(len(some)), np.searchsorted(scorer.targets, some.predicate)
-    mine = evidence[rows, column]
+    true_evidence = evidence[rows, column]
     evidence[rows, column] = -1
-    lead = mine - evidence.max(axis=1, initial=0)
+    lead = true_evidence - evidence.max(axis=1, initial=0)
     best = int(np.argmax(lead))
     return kb.entities.name(int(some.subject[best])) if lead[best] > 0 else None
 

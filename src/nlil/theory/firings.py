@@ -170,10 +170,10 @@ def _fired(
         answers = AnswerIndex.of(known_facts, target, direction, ranker.kb.num_entities)
         plan, rest = ranker.numbered_plan(target, direction)
         queries = _SampledQueries(known, answer, answers, weight, wrong[direction], all_candidates)
-        mine = _of_lines(ranker, plan, space, queries)
+        fired = _of_lines(ranker, plan, space, queries)
         if len(rest):
-            mine += _of_programs(ranker, target, rest, plan.code, queries)
-        found += [(rule, query + direction * len(facts), candidate) for rule, query, candidate in mine]
+            fired += _of_programs(ranker, target, rest, plan.code, queries)
+        found += [(rule, query + direction * len(facts), candidate) for rule, query, candidate in fired]
     rule, query, candidate = (np.concatenate(column).astype(np.int32) for column in zip(*found))
     return rule, query, candidate
 

@@ -106,15 +106,15 @@ def batch_ranks(
     for done, (predicate, side, numbers) in enumerate(groups, start=1):
         answers = AnswerIndex.of(known, predicate, side, num_entities)
         for low in range(0, len(numbers), batch):
-            mine = numbers[low : low + batch]
-            ends = (facts.subject[mine], facts.object[mine])
+            rows_of_batch = numbers[low : low + batch]
+            ends = (facts.subject[rows_of_batch], facts.object[rows_of_batch])
             given, answer = ends[side], ends[1 - side]
-            score = _checked(scores(predicate, given, side), (len(mine), num_entities), predicate)
+            score = _checked(scores(predicate, given, side), (len(rows_of_batch), num_entities), predicate)
             if shift is not None:
-                rows = torch.arange(len(mine), device=score.device)
-                score[rows, on_device(answer, score)] -= torch.from_numpy(shift[mine]).to(score.device)
+                rows = torch.arange(len(rows_of_batch), device=score.device)
+                score[rows, on_device(answer, score)] -= torch.from_numpy(shift[rows_of_batch]).to(score.device)
             above, tied = _counted(score, given, answer, answers)
-            results.append(np.stack((mine, np.full(len(mine), side), above, tied)))
+            results.append(np.stack((rows_of_batch, np.full(len(rows_of_batch), side), above, tied)))
         progress("rank", done, len(groups))
     return Ranks(*np.concatenate(results, axis=1))
 

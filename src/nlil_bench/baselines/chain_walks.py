@@ -200,8 +200,8 @@ class ChainMap:
 
     def _hidden_members(self, queries: ChainQueries, source_of: Longs) -> Tensor:
         """Keys whose unary facts of the own predicate (or class group) are hidden."""
-        mine = (queries.known == NO_ENTITY) & queries.hide
-        return self._put(np.unique(source_of[mine] * self.kb.num_entities + queries.answer[mine]))
+        is_hidden = (queries.known == NO_ENTITY) & queries.hide
+        return self._put(np.unique(source_of[is_hidden] * self.kb.num_entities + queries.answer[is_hidden]))
 
     def _start(self, sources: Longs) -> tuple[Tensor, Tensor]:
         """u_0: all at the known entity; of a unary query spread over its graph."""

@@ -245,6 +245,6 @@ def _others(kb: KnowledgeBase, objects: Ids) -> Rows:
     owner = np.repeat(np.arange(len(objects)), length)
     # A class that the graph has through the object alone is not said: that would be the answer.
     own_row, own = Unaries.of(kb, np.isin(kb.unary.predicate, list(kb.classes))).expand(objects)
-    mine = np.isin(owner * kb.num_predicates + present[place], own_row * kb.num_predicates + own)
-    kept = count[place] - mine > 0
+    is_own = np.isin(owner * kb.num_predicates + present[place], own_row * kb.num_predicates + own)
+    kept = count[place] - is_own > 0
     return owner[kept], -1 - present[place][kept]
