@@ -109,7 +109,7 @@ def _until(deadline: float) -> Stop:
 
 
 def _watch(stop: ref[Stop], flag: NDArray[np.uint8]) -> None:
-    """Set the flag once it is time; end when nobody needs it any more."""
+    """Set the flag when the time is up; end when the `Stop` no longer exists."""
     while (watched := stop()) is not None:
         if watched.is_late:
             flag[0] = 1

@@ -1,8 +1,7 @@
-"""Benchmarks: the paper's tables with our figures beside them. May import every room before it; uses public functions.
+"""Benchmarks and baselines. May import every package of nlil, which never imports this one.
 
-job: one measurement in a process of its own.  record: machine, versions, result files.  published: quoted figures.
-kb, stats, scale: the benches of the whole line.  scene, fewshot: object classes.
-recovery, es, length, speed: those of the neural search.
-tables, kb_tables, scene_tables, search_tables: the result files as README.md and docs show them; plots: as pictures.
-cells: what tables share.
+registry: the benches by name.  command: `nlil bench`.  job: one measurement in a separate process.
+results: the figures of a measurement, and the files that store them.  published: figures quoted from papers.
+tables: the tables in README.md and docs, written from the result files.  cells: what tables and pictures share.
+baselines: other methods with one interface.  All other modules are one bench each, or used by one.
 """

@@ -1,8 +1,8 @@
 """nlil bench check: facts of a graph are replaced by random wrong ones; how many of them does `nlil check` find?
 
-One binary training fact in twenty is replaced by one of the right type that no split has (`nlil.evaluation.wrongness`).
-The rules are learned from what is left and from the wrong facts, without validation facts. Then all binary facts are
-ordered.
+One binary training fact in twenty is replaced by one of the right type that is in no split
+(`nlil.evaluation.wrongness`). The rules are learned from the result, without validation facts. Then all binary facts
+are ordered.
 
     nlil             by the probability that they are wrong, as `nlil check` does
     popularity       by how rarely their entities stand at their place of the predicate

@@ -1,9 +1,9 @@
-"""nlil bench cluster: learning on Ray clusters of this machine, beside one process with one thread.
+"""nlil bench cluster: learning on Ray clusters of this machine, compared with one process with one thread.
 
-For each size of a generated graph: one process, then clusters of 1, 2 and 4 workers; each run folder must equal the
-first one to the byte. On the smallest graph also what may happen to a cluster: a worker is killed, a node is added, the
-head is killed and `--resume` completes the run. Workers share the cores of one machine, so more workers than cores
-cannot be faster: what is measured there is what a cluster costs.
+For each size of a generated graph: one process, then clusters of 1, 2 and 4 workers; each run folder must be identical
+to the first one. The smallest graph is also learned while a worker is killed, while a node is added, and while the head
+is killed and `--resume` completes the run. Workers share the cores of one machine, so more workers than cores cannot be
+faster; they show the overhead of a cluster.
 """
 
 from __future__ import annotations

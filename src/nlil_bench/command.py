@@ -1,4 +1,4 @@
-"""nlil bench NAME: measure, keep the figures, show them as a table; `nlil bench tables` writes them into documents."""
+"""nlil bench NAME: measure, store the figures, show them as a table; `nlil bench tables` writes them into documents."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def bench(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="kb: one search of ours (count, neural, both) or a baseline (popularity, neural-lp, dilp, transe, "
-            "rotate); default: ours, as `nlil learn`. scene, fewshot: only nlil, neural, freq, logistic or mlp. "
+            help="kb: nlil with one search (count, neural, both) or a baseline (popularity, neural-lp, dilp, transe, "
+            "rotate); default: nlil, as `nlil learn`. scene, fewshot: only nlil, neural, freq, logistic or mlp. "
             "es, recovery: only this method. check: only nlil, popularity, transe or rotate.",
         ),
     ] = None,

@@ -1,8 +1,8 @@
-"""nlil bench curve: MRR against seconds of learning, AnyBURL + PyClause beside ours, same machine, one after the other.
+"""nlil bench curve: MRR against seconds of learning, for nlil and AnyBURL + PyClause on the same machine.
 
-Ours learns anew for every number of seconds, each in a process of its own, until one run ends before its limit: more
-time would change nothing, so its figure holds for later limits too. The peer learns once and is evaluated at each.
-Loading facts counts for neither, nor does ranking the test facts.
+nlil learns again for every number of seconds, each time in a separate process, until one run ends before its limit:
+more time would change nothing, so its figure holds for later limits too. The peer learns once and is evaluated at each
+limit. Loading facts and ranking the test facts do not count for either.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ COMPILED_ON = "kin"
 
 
 def measure(job: Job, progress: Progress) -> dict[str, Any]:
-    """{"entries": ...}: one of ours, or one of the peer for each number of seconds."""
+    """{"entries": ...}: one of nlil, or one of the peer for each number of seconds."""
     found = _ours(job, progress) if job["model"] == OURS else _peer(job, progress)
     return {"entries": {key(entry): stamped(entry, job) for entry in found}}
 
@@ -94,7 +94,7 @@ def later(entry: Entry, seconds: Sequence[int]) -> dict[str, dict[str, Any]]:
 
 
 def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
-    """The peer, then ours: the same minutes, never at the same time; kept as one group."""
+    """The peer, then nlil, one directly after the other, never at the same time; stored as one group."""
     limits, threads = limits_of(request), request.session.threads or THREADS
     request.measure(request.job("curve", COMPILED_ON, model=OURS, limit=0, threads=threads), "compiling")
     found: dict[str, Entry] = {}

@@ -1,7 +1,7 @@
 """nlil bench es: Even-and-successor. Solved: with all even facts removed, the rules derive exactly the even numbers.
 
-Ours is the paper's generator, a Transformer, judged twice: by the one rule that its attentions say, and by what exact
-counts make of it (`select` and `refine`, which also join a base case to a recursive rule).
+nlil uses the paper's generator, a Transformer, and is judged twice: by the one rule that its attentions select, and
+after exact counts have improved it (`select` and `refine`, which also join a base case to a recursive rule).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OURS: Mapping[str, Sequence[str]] = {
     "neural": ("search=neural", "generator=transformer"),
     "both": ("search=both",),
 }
-"""What of ours is measured, by the settings that say so."""
+"""The variants of nlil that are measured, with their settings."""
 METHODS = (*OURS, "neural-lp", "dilp")
 """Ours, Neural-LP on our engine, and our dILP."""
 CONFIDENT = 0.95
@@ -212,7 +212,7 @@ NAMES = {
 
 
 def es_table(entries: Entries) -> str:
-    """For each size ours, Neural-LP and dILP as measured, then what was published."""
+    """For each size, nlil, Neural-LP and dILP as measured, then the published figures."""
     shown = measured(entries)
     rows: list[Sequence[str]] = []
     for size in sorted({entry["size"] for entry in shown.values()}):

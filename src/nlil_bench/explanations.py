@@ -1,14 +1,16 @@
-"""nlil bench explanations: how short explanations are, whether their reasons are independent, and whether they are true
-to the score.
+"""nlil bench explanations: how short explanations are, whether their reasons are independent, and whether they explain
+the score.
 
-A prediction is a test fact as the answer to p(s, ?) or p(?, o), drawn by the seed where some rule speaks for it.
+A prediction is a test fact as the answer to p(s, ?) or p(?, o), drawn by the seed among those that some rule supports.
 
     lines        of the default text on a screen of 100 columns
-    first alone  the answer keeps its rank with the rules of its first reason only, all other candidates with all theirs
-    redundancy   of the facts under the reasons told, the share that stands under a reason before it; and the same for
-                 the rules of `--all`, each with its first grounding
-    faithful     the facts of the reasons told are taken from the data: the rank of the answer falls; beside it as many
-                 facts drawn among the others about the two entities. Other candidates keep their scores.
+    first alone  the answer keeps its rank with the rules of its first reason only, while other candidates keep all
+    rules redundancy   among the facts of the reasons that are shown, the share that an earlier reason contains; and the
+    same
+                 for the rules of `--all`, each with its first grounding
+    faithful     the rank of the answer falls when the facts of the reasons that are shown are removed from the data;
+    for
+                 comparison, as many random other facts about the two entities. Other candidates keep their scores.
 
 Ranks are filtered and realistic.
 """

@@ -1,4 +1,4 @@
-"""nlil bench fewshot: R@1 against the share of the training graphs (the paper's figure c), ours, Freq and the MLP."""
+"""nlil bench fewshot: R@1 by the share of the training graphs (the paper's Figure 5c), for nlil, Freq and the MLP."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROTOCOL = "R@1 on all test objects. Smaller shares are parts of larger ones, dr
 
 
 def jobs(request: Request, data: str) -> list[Job]:
-    """Every share and model, the largest share first. --set is for the model of --model, by default for ours."""
+    """Every share and model, the largest share first. --set is for the model of --model, by default nlil."""
     set_for = request.model or OURS
     return [
         scene.model_job(request, data, model, request.settings if model == set_for else (), share, "fewshot")

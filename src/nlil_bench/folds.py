@@ -1,9 +1,9 @@
 """nlil bench folds: learning with and without a validation file, on random splits of a set's training facts.
 
 A tenth of the training facts is for validation and a tenth for testing. The rules are learned from the rest, with the
-validation facts, without them (training facts are held out in their place), and without any facts to choose by. All
-facts of the set are known to the filter. The set's own test facts are measured too: where a set chose them by a rule of
-its own, facts that are held out at random are of another kind.
+validation facts, without them (training facts are held out in their place), and with neither. All
+facts of the set are filtered. The original test facts of the set are measured too: if the set did not choose them at
+random, they differ from facts that are held out at random.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""nlil bench ilp: small ILP tasks. Solved: the program is right about every tuple of a larger world that it never saw.
+"""nlil bench ilp: small ILP tasks. Solved: the program is right about every tuple of a larger world, not used for
+learning.
 
-A task is written as a folder and read as a user's would be. Programs are checked apart: their text is evaluated by
+A task is written as a folder and read like a user's. Programs are checked independently: their text is evaluated by
 brute force (`ilp_check.py`), or by SWI-Prolog for lists.
 """
 

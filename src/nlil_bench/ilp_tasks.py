@@ -1,7 +1,7 @@
 """Generators of small ILP tasks: the classic twenty of differentiable ILP, trains, scenes, lists and noise.
 
-A world has facts, the true tuples of the target, and the false ones that are worth asking. Training examples are drawn
-from a small world; a program is right if it is right about all tuples of a larger one that it never saw.
+A world has facts, the true tuples of the target, and false ones to test. Training examples are drawn
+from a small world; a program is right if it is right about all tuples of a larger world that was not used for learning.
 """
 
 from __future__ import annotations

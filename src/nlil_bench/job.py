@@ -1,7 +1,7 @@
-"""One measurement in a fresh process, so that time and memory of one data set do not run into the next.
+"""One measurement in a fresh process, so that one data set does not affect time and memory of the next.
 
 The child writes JSON lines to stdout: {"progress": [...]} while it works, {"result": {...}} or {"error": "..."} last;
-"limit" beside an error says that the data were too large for the method.
+"limit" with an error means that the data were too large for the method.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""nlil bench kb: learn and evaluate on knowledge graphs, baselines and the paper's figures beside ours."""
+"""nlil bench kb: learn and evaluate on knowledge graphs, and compare with baselines and published figures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .results import Entries, Entry, Job, device_word, job_key
 DATA = ("wn18", "fb15k-237", "family", "kinship", "umls")
 QUICK_DATA = ("kin", "kinship")
 SEARCHES = ("count", "neural", "both")
-"""Models that are ours with one way of searching; all others are baselines."""
+"""nlil with one search; all other models are baselines."""
 QUICK_SETTINGS: Mapping[str, tuple[str, ...]] = {
     OURS: ("max_length=2",),
     "neural-lp": ("epochs=1",),
@@ -120,7 +120,7 @@ def our_settings(request: Request) -> tuple[str, ...]:
 
 
 def check(request: Request) -> None:
-    """Check the settings of ours or of a baseline."""
+    """Check the settings of nlil or of a baseline."""
     if request.model is None or request.model in SEARCHES:
         request.check_settings()
     else:
@@ -171,7 +171,7 @@ class Row(NamedTuple):
 
 
 def kb_table(entries: Entries) -> str:
-    """Ours first for each data set, then the baselines that we measured, then what was published."""
+    """nlil first for each data set, then the measured baselines, then the published figures."""
     found = rows(entries, "test")
     lines: list[Sequence[str]] = []
     for data in (*KB, *sorted({row.data for row in found} - set(KB))):
@@ -219,7 +219,7 @@ def summary_table(entries: Entries) -> str:
 
 
 def steps_table(entries: Entries) -> str:
-    """What each step of ours brought on test facts, beside the best published figure."""
+    """What each step of nlil contributes on test facts, and the best published figure."""
     found = _by_settings(entries, "test")
     lines = [
         (text, _words(settings), *_figures(found[settings])) for settings, text in STEPS.items() if settings in found
@@ -244,7 +244,7 @@ def valid_table(entries: Entries) -> str:
 
 
 def calibration_table(entries: Entries) -> str:
-    """How far scores and calibrated probabilities are from the truth, of ours with the default settings."""
+    """How far scores and calibrated probabilities are from the truth, for nlil with the default settings."""
     names = [f"{name}_{when}" for name in ("brier", "ece") for when in ("before", "after")]
     lines: list[tuple[str, ...]] = []
     shown: dict[str, Entry] = {}
@@ -288,7 +288,7 @@ def _line(row: Row, entry: Entry) -> Sequence[str]:
 
 
 def _by_settings(entries: Entries, split: str) -> dict[frozenset[str], dict[str, Entry]]:
-    """settings -> data -> entry, of ours; figures of a CPU where there are both, though they are the same."""
+    """settings -> data -> entry of nlil; that of a CPU if there is also one of a GPU (their figures are the same)."""
     found: dict[frozenset[str], dict[str, Entry]] = {}
     for row, entry in sorted(rows(entries, split).items(), key=lambda item: item[0].device, reverse=True):
         settings = frozenset(word for word in row.settings if not word.startswith("split="))

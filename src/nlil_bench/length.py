@@ -1,13 +1,13 @@
-"""nlil bench length: the time of one epoch against the longest rule that can be said, ours beside a chain model; and
-whether long rules that were planted are found.
+"""nlil bench length: the time of one epoch by the longest rule that can be expressed, for nlil and a chain model; and
+whether planted long rules are found.
 
-Ours is the paper's generator, a Transformer. A statement with T steps on each side has up to 2 T + 1 body atoms, and
-each level of products doubles that; a chain needs one step more for every atom. Both walk without limits on one
-thread, ours by CPU time; an epoch is one pass over as many queries as the chain model has (both directions of every
-fact), scaled up from a sample. Ours enumerates the paths of a query once, before the first epoch; those seconds stand
-beside it.
+nlil uses the paper's generator, a Transformer. A statement with T steps on each side has up to 2 T + 1 body atoms, and
+each level of products doubles that; a chain needs one step more for every atom. Both follow all edges, on one
+thread, nlil by CPU time; an epoch is one pass over as many queries as the chain model has (both directions of every
+fact), scaled up from a sample. nlil enumerates the paths of a query once, before the first epoch; that time is listed
+separately.
 
-A planted rule is found if the attentions of the best restart say it: nothing is counted before it is read.
+A planted rule is found if the attentions of the best restart select it; nothing is counted before.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def _group(kb: KnowledgeBase, job: Job) -> tuple[MemberGroup, Sampler]:
 
 
 def _chain_epoch(kb: KnowledgeBase, job: Job) -> dict[str, Any]:
-    """One chain (rank 1), as ours has one head."""
+    """One chain (rank 1), as nlil has one head here."""
     from .baselines.neural_lp import chain_epoch_seconds
 
     queries = FEW_CHAIN_QUERIES if job["quick"] or job["length"] > FAR else CHAIN_QUERIES
@@ -226,7 +226,7 @@ def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
 
 
 def length_table(entries: Entries) -> str:
-    """Every length with the smallest model of ours that has it, and the claim of the paper below."""
+    """Every length with the smallest model of nlil that has it, and the claim of the paper below."""
     blocks = []
     shown = {key: entry for key, entry in measured(entries).items() if entry["model"] != "found"}
     for data in sorted({entry["data"] for entry in shown.values()}):

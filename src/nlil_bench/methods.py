@@ -1,4 +1,4 @@
-"""A method that is measured, ours or a baseline: load the data, learn, evaluate; seconds of each."""
+"""A method that is measured, nlil or a baseline: load the data, learn, evaluate; seconds of each."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class OurMethod:
 
 
 class BaselineMethod:
-    """A baseline, on a GPU where there is one, unless told otherwise, as ours."""
+    """A baseline; by default on a GPU if there is one, like nlil."""
 
     def __init__(self, model: str, settings: Sequence[str], options: Mapping[str, Any]) -> None:
         from nlil.kernel.device import resolve_device

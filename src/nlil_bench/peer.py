@@ -1,10 +1,10 @@
-"""AnyBURL + PyClause beside ours: learn once with snapshots, rank each snapshot, measure with our own function.
+"""AnyBURL + PyClause: learn once with snapshots, rank each snapshot, measure with nlil's own function.
 
-A peer is a folder with `AnyBURL.jar` and a Python that has PyClause in `venv`; nothing of it is part of nlil. Facts are
-handed over with numbers for names (`r3`, `e17`), so that no character of a name means anything to the peer.
+A peer is a folder with `AnyBURL.jar` and a Python that has PyClause in `venv`; it is not part of nlil. Facts are
+passed with numbers for names (`r3`, `e17`), so that no character of a name has a meaning for the peer.
 
-A peer lists its best candidates only. An answer that it lists has the mean rank of the candidates with its score; the
-same is counted once more in the peer's own order, which may tell equal scores apart (maxplus compares further rules,
+A peer lists its best candidates only. An answer that it lists has the mean rank of the candidates with its score;
+another rank follows the peer's own order, which may separate equal scores (maxplus compares further rules,
 then frequency). An answer that it does not list has the mean rank of all that are not listed.
 """
 
@@ -273,7 +273,7 @@ def read_candidates(path: Path) -> dict[Query, Candidates]:
             try:
                 relation, entity, *rest = words
                 pairs = [(id_of(name), float(score)) for name, score in zip(rest[::2], rest[1::2], strict=True)]
-                # Below 0: what stands for a unary predicate, and is no entity of ours.
+                # Below 0: the number for a unary predicate, which is not an entity.
                 real = [pair for pair in pairs if pair[0] >= 0]
                 found[Query(direction, id_of(relation), id_of(entity))] = real
             except ValueError:

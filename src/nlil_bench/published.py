@@ -1,4 +1,4 @@
-"""Figures quoted from papers, to stand beside ours. Filtered MRR and Hits@10; minutes as published."""
+"""Figures quoted from papers, for comparison. Filtered MRR and Hits@10; minutes as published."""
 
 from __future__ import annotations
 

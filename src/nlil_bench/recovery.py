@@ -1,14 +1,14 @@
-"""nlil bench recovery: is the planted rule found again? One base for each construct of the rule language and each seed.
+"""nlil bench recovery: is the planted rule recovered? One base for each construct of the rule language and each seed.
 
-A rule is judged on the clean base: does it say what the planted rule says? Wrong labels and wrong facts are there to
-learn from, not to be learned.
+A rule is judged on the clean base: does it derive what the planted rule derives? Wrong labels and wrong facts are used
+for learning only.
 
-Three stages are judged, so that a figure says what brought it. `argmax` is the rule that the attentions of the best
-restart say, the one whose rule has the least loss on the queries, whatever counts say of it. `select` lets exact counts
-choose among what all restarts read, leave out parts and join others. `refine` then searches on from there by exact
-counts alone. And three generators: the paper's Transformer, free scores, and a Transformer that was never trained. What
-the last one reaches is no merit of training: a construct is learned where the argmax of a trained generator is found
-for more seeds than its argmax.
+Three stages are judged, to show what each contributes. `argmax` is the rule that the attentions of the best
+restart select; the best restart is the one whose rule has the least loss on the queries, whatever its counts are.
+`select` lets exact counts choose among the rules of all restarts, remove parts and join others. `refine` then continues
+the search by exact counts alone. There are three generators: the paper's Transformer, free scores, and an untrained
+Transformer. What the last one achieves is not due to training: a construct counts as learned if the argmax of a trained
+generator is the planted rule for more seeds than that of the untrained one.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ NOISES: Mapping[str, Noise] = {
 NOT_QUICK = ("constant", "two-levels", "long")
 """Take longest; with --quick they are measured only if --data names them."""
 FACT_CONSTRUCTS = ("chain",)
-"""Where the facts themselves are spoilt: every construct would say the same."""
+"""The construct whose facts are changed; the other constructs would show the same."""
 
 
 def cases(quick: bool, names: Sequence[str] | None = None) -> list[tuple[str, str]]:

@@ -53,12 +53,12 @@ class Request:
         session: The common options, and where output goes.
         names: Data sets of --data; None: the bench's own.
         quick: A small version, to see that it works.
-        model: The one model to measure; None: all of the bench, or ours.
+        model: The one model to measure; None: all of the bench, or nlil.
         seeds: Mean and standard deviation over so many seeds.
         split: The facts that queries are made of, `test` or `valid`.
         seconds: Limits of learning, as text such as `10,50`.
         sizes: Millions of facts, as text such as `0.3,1`.
-        peer: Folder with the programs to be measured beside ours.
+        peer: Folder with the programs to compare with.
         settings: `key=value` words of --set.
         out: Folder that keeps the figures.
     """
@@ -102,7 +102,7 @@ class Request:
             return jobs.measure_apart(job, progress)
 
     def check_settings(self) -> None:
-        """Raise ConfigError for a wrong setting or option of ours."""
+        """Raise ConfigError for a wrong setting or option of nlil."""
         from nlil.config import LearnerConfig
 
         self.session.configure(LearnerConfig().with_settings(self.settings))

@@ -1,9 +1,9 @@
-"""nlil bench scene: R@1 and R@5 of object classes (the paper's Table 3), ours beside the baselines for classes.
+"""nlil bench scene: R@1 and R@5 of object classes (the paper's Table 3), for nlil and the baselines for classes.
 
-Ours is `nlil learn DATA --set preset=scene`: with geometry where objects have boxes, with labels and relations only
-(geometry=off), and each with five bodies for a class; the model `neural` is one trained formula for each class
-(search=neural), and search=both lets trained conjunctions compete. bench fewshot measures the same with a share of the
-graphs. An entry keeps rules of frequent classes (the paper's Tables 4 and 5).
+nlil is measured as `nlil learn DATA --set preset=scene`: with geometry where objects have boxes, with labels and
+relations only (geometry=off), and each with five bodies for a class; the model `neural` is one trained formula for each
+class (search=neural), and search=both lets trained conjunctions compete. bench fewshot measures the same with a share
+of the graphs. An entry keeps rules of frequent classes (the paper's Tables 4 and 5).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LABELS_ONLY = "geometry=off"
 TRAINED = "neural"
 """Ours as well: trained formulas alone."""
 OUR_SETTINGS: Mapping[str, tuple[str, ...]] = {OURS: (), TRAINED: ("search=neural",)}
-"""Models that are ours, and the settings that make them."""
+"""The models of nlil, with their settings."""
 
 Settings = tuple[str, ...]
 ROWS: Mapping[str, tuple[Settings, ...]] = {
@@ -58,7 +58,7 @@ ROWS: Mapping[str, tuple[Settings, ...]] = {
 }
 """Model -> the settings of its rows, where the user gives none."""
 NEEDS_BOXES = frozenset({("mlp", ("patterns=0", "context=off"))})
-"""Rows that have nothing to look at without boxes."""
+"""Rows that would have no input without boxes."""
 QUICK_SETTINGS: Mapping[str, Settings] = {
     TRAINED: ("restarts=2", "epochs=5"),
     "logistic": ("iterations=20",),
@@ -226,7 +226,7 @@ def jobs(request: Request, data: str) -> list[Job]:
 
 
 def check(request: Request) -> None:
-    """Check the settings of ours or of a baseline."""
+    """Check the settings of nlil or of a baseline."""
     if request.model is None or request.model in OUR_SETTINGS:
         request.session.configure(our_config((*OUR_SETTINGS[request.model or OURS], *request.settings)))
     else:
@@ -253,7 +253,7 @@ PROTOCOL = (
 
 
 def scene_table(entries: Entries) -> str:
-    """Ours first for each data set, then the baselines; the paper's Table 3 last."""
+    """nlil first for each data set, then the baselines; the paper's Table 3 last."""
     shown = measured(entries)
     lines: list[Sequence[str]] = []
     for data in (*DATA, *sorted({entry["data"] for entry in shown.values()} - set(DATA))):

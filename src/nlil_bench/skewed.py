@@ -1,8 +1,9 @@
 """Generated graphs that look like large real ones: few hubs and many small entities, with rules planted among noise.
 
 `write_skewed` writes a folder with train.tsv, valid.tsv, test.tsv and planted.rules. An eighth as many entities as
-facts, 220 predicates, 20 of them heads of planted rules. Degrees, sizes of predicates and values fall off as Zipf has
-it. Every planted rule holds for four of five of its pairs; a fifth of the facts of its head follows from nothing.
+facts, 220 predicates, 20 of them heads of planted rules. Degrees, sizes of predicates and values have Zipf
+distributions. Every planted rule holds for four of five of its pairs; a fifth of the facts of its head follows from no
+rule.
 
 `write_hubs` writes a single file in which every line has one of ten hubs.
 """

@@ -1,4 +1,5 @@
-"""A soak of `nlil serve`: many clients, while the run is replaced, verdicts are given and the disk fills and empties.
+"""A soak test of `nlil serve`: many clients, while the run is replaced, verdicts are given and the disk fills and
+empties.
 
     python -m nlil_bench.soak FOLDER --requests 10000
 

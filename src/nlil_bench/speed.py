@@ -1,8 +1,9 @@
-"""nlil bench speed: how long learning takes, the paper's method beside Neural-LP, one thread of the CPU, in one run.
+"""nlil bench speed: the learning time of the paper's method and of Neural-LP, on one CPU thread, in one run.
 
-Ours is all of learning: paths, training, reading, exact counting. On a set of many targets a sample of them is learned
-and the seconds are scaled by their number. Neural-LP has the settings of its authors; one epoch is scaled up from a
-sample of its queries and counted as often as it has epochs. Reading the facts counts for neither, compiling neither.
+For nlil, all of learning is timed: paths, training, extraction, exact counting. On a set of many targets, a sample of
+them is learned and the time is scaled by their number. Neural-LP has the settings of its authors; one epoch is scaled
+up from a sample of its queries and multiplied by the number of epochs. Reading facts and compiling do not count for
+either.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """nlil bench start: CPU seconds of small commands on a small run, and the first `nlil demo` without compiled code.
 
-Compiled code is there for the small commands: each runs once before it is measured. For the demo the package is copied
-without caches, and the places where compiled code could be kept are empty folders. What a second process compiles for
-the demo meanwhile is not among its CPU seconds.
+For the small commands, compiled code exists: each runs once before it is measured. For the demo, the package is copied
+without caches, and the folders for compiled code are empty. The CPU seconds of the demo do not include those of the
+second process, which compiles for it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""nlil bench stats: the paper's Table 2 (facts, entities, predicates) beside our counts, and for the built-in sets
-how many of the rules that were planted in them the search finds."""
+"""nlil bench stats: the paper's Table 2 (facts, entities, predicates) and nlil's counts, and for the built-in sets
+how many of the planted rules the search finds."""
 
 from __future__ import annotations
 

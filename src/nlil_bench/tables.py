@@ -1,4 +1,4 @@
-"""Result files as Markdown tables, and the places in documents where they stand.
+"""Result files as Markdown tables, and the places in documents that hold them.
 
 A place is everything between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`; it is written by this file only.
 """

@@ -1,8 +1,8 @@
 """nlil bench theory: how much of the quality of all rules a few of them keep, by rules per predicate.
 
 The rules and theories are those of a default `nlil learn`. Test facts are ranked with all rules and with theories of
-several sizes: as they are, without the table of frequencies that breaks ties, and beside them with the rules of largest
-weight, as many per predicate (with the same table).
+several sizes, with and without the frequency table that breaks ties, and with as many rules of largest
+weight per predicate (with the same table).
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def run_nlil(words: Sequence[str], environment: Mapping[str, str] | None = None)
 
     Args:
         words: The command and its options.
-        environment: Variables to add to ours.
+        environment: Variables to add to the environment of this process.
     """
     done = watch([sys.executable, "-m", "nlil", *words], environment)
     if done.code:
@@ -66,7 +66,7 @@ def run_nlil(words: Sequence[str], environment: Mapping[str, str] | None = None)
 
 
 def watch(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Watched:
-    """Run `command` to its end; `environment` is added to ours."""
+    """Run `command` to its end; `environment` is added to that of this process."""
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         began = time.monotonic()
         before = os.times()

@@ -1,4 +1,4 @@
-"""Rules as a PyKEEN model, so that PyKEEN's own evaluator ranks by them.
+"""Rules as a PyKEEN model, so that PyKEEN's own evaluator ranks with them.
 
     model = RuleModel(rules, kb, factory)
     RankBasedEvaluator().evaluate(model, test.mapped_triples, batch_size=32, additional_filter_triples=[...])

@@ -1,7 +1,8 @@
-"""The rivals of facts: the other candidates for a place of a fact, the strongest one, and the evidence for both.
+"""The competitors of facts: the other candidates of the query that a fact answers, the strongest one, and the evidence
+of both.
 
-Each fact is hidden from itself, and ties go to the smallest id. A binary fact has rivals for its object and for its
-subject.
+Each fact is hidden from itself, and ties go to the smallest id. A binary fact has competitors for its object and for
+its subject.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Keep the best candidates of a query with their evidence by kind: what a weighing is fitted on. Compiled loops."""
+"""Keep the best candidates of a query with their evidence by kind, to fit the weights of kinds on. Compiled loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Walk long chains only as long as they can change a rank. Compiled loops.
+"""Evaluate long chains only as long as they can change a rank. Compiled loops.
 
 Walking a chain of five steps takes longer than all short rules together, and most ranks are certain earlier. Chains
 are walked from strong to weak, so what the remaining chains can add to a candidate is bounded. Once no candidate can

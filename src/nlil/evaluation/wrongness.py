@@ -1,19 +1,20 @@
-"""The probability that a fact is wrong, learned from facts that were made wrong on purpose.
+"""The probability that a fact is wrong, fitted on facts that are replaced by wrong ones on purpose.
 
-How a fact x stands among its rivals is measured with the fact hidden, for both places of a binary fact:
+Two features compare a fact x with its competitors (`rivals.py`), with the fact hidden, for both queries of a binary
+fact:
 
-    margin    ln(evidence of the best rival / own evidence)
-    surprise  ln(rank), less what is usual for facts of its predicate
+    margin    ln(evidence of the best competitor / evidence of the fact)
+    surprise  ln(rank), minus its mean for facts of the predicate
 
-Some facts are replaced by random ones of the right type (`plant`). Of the planted facts we know that they are wrong;
-of the given ones only that a share pi of them is, which is not known either. So the odds that x is a planted fact
-rather than a given one are  w(x) / pi * planted / given,  where w(x) = sigmoid(z(x)) is the probability asked for and
-z rises with the larger and the smaller margin and surprise. Where facts look most like planted ones, at most all of
-them are wrong: the smallest ratio (share of the given facts beyond a threshold) / (share of the planted ones) bounds pi
-from above, and that bound is taken for pi.
+Some facts are replaced by random ones of the right type (`plant`). These planted facts are known to be wrong. Of the
+given facts, an unknown share pi is wrong. So the odds that x is a planted fact
+rather than a given one are  w(x) / pi * planted / given,  where w(x) = sigmoid(z(x)) is the probability that x is
+wrong, and z increases with the larger and the smaller margin and surprise. Beyond any threshold of z, at most all given
+facts are wrong, so the smallest ratio (share of the given facts beyond a threshold) / (share of the planted ones) is an
+upper bound of pi, and this bound is used for pi.
 
-Rules were counted on the given facts, so they speak a little more for a wrong fact that was given than for a planted
-one. Measures are therefore cut where both kinds are far from what is usual (WIDE).
+Rules were counted on the given facts, so they support a given wrong fact a little more than a planted
+one. Features are therefore clipped far from their means (WIDE).
 """
 
 from __future__ import annotations
@@ -33,19 +34,19 @@ from ..progress import Progress, silent
 from .rivals import FactRivals, fact_rivals
 
 TRIES = 20
-"""How often another entity is drawn before a fact is left as it is: its predicate may hold of nearly all pairs."""
+"""How often another entity is drawn before a fact is kept: its predicate may hold for nearly all pairs."""
 PLANTED_SHARE = 0.05
-"""So many of the facts are replaced at once; with more, rules would no longer hold."""
+"""The share of the facts that are replaced at once; with more, rules would no longer hold."""
 ENOUGH_PLANTED, LEAST_PLANTED, MOST_PLANTED = 200, 50, 2000
-"""Facts are planted again until there are enough, at most ROUNDS times. Fewer than the least do not settle a map."""
+"""Facts are planted in at most ROUNDS rounds, until there are enough. Fewer than the least do not determine a map."""
 ROUNDS = 10
 WEAK = 1e-3
-"""Evidence that counts as none, in natural units: the logarithm needs a floor."""
+"""The smallest evidence that is distinguished from none, in natural units: the logarithm needs a floor."""
 WIDE = 2.0
-"""Measures are cut at so many standard deviations from the mean."""
+"""Features are clipped at this many standard deviations from the mean."""
 RIDGE = 1e-3
 LEAST_BEYOND = 0.25
-"""Thresholds beyond which there are fewer of the planted facts bound nothing: their shares are too uncertain."""
+"""The least share of the planted facts beyond a threshold that gives a bound: smaller shares are too uncertain."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,8 @@ each of its groundings, at least half of the facts are facts of the stronger one
 arguments swapped count as one. So no two reasons depend on the same facts, and the shares of all reasons add up to the
 score.
 
-The value of a fact is exact: it is the fall of the score if every rule that cannot fire without the fact is silenced.
-Rules that did not count before take the free places, as they would if the data lacked the fact.
+The value of a fact is exact: it is the fall of the score if every rule that cannot fire without the fact is removed.
+Rules that were not among the strongest take the free places, as they would if the fact were missing.
 """
 
 from __future__ import annotations

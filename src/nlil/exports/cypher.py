@@ -1,4 +1,4 @@
-"""Cypher for Kuzu: one query per rule, whose rows have the shape of facts.
+"""Cypher for Kuzu: one query per rule, whose rows have the form of facts.
 
     (:Entity {name, graph})-[:Fact {predicate}]->(:Entity)     a binary fact
     (:Entity)-[:Kind]->(:Class {name})                         a unary fact

@@ -4,7 +4,7 @@
 
 A body is {"path": {"from": anchor, "steps": [...], "to": anchor}}, {"not": body}, {"and": [body, ...]},
 {"or": [body, ...]} or {"true": true}. An anchor is {"variable": "X"}, {"constant": name} or {"any": true}; a step is
-{"predicate": name, "arity": 1 or 2, "inverse": true or false}. docs/rule-schema.json says the same as a schema.
+{"predicate": name, "arity": 1 or 2, "inverse": true or false}. docs/rule-schema.json is the schema of all this.
 """
 
 from __future__ import annotations

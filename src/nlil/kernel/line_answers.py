@@ -1,4 +1,4 @@
-"""LineAnswers: to which degree lines hold for a batch of queries. The compiled driver, for crisp and soft facts.
+"""LineAnswers: to what degree lines hold for a batch of queries. The compiled driver, for crisp and soft facts.
 
 A query knows one head variable and may leave the other open: X in p(a, ?) and u(a), Y in p(?, a). A line may use both,
 only the known one (one value per query), only the open one (one value per candidate), or neither. The result is an

@@ -1,4 +1,4 @@
-"""spread: to which degree a line holds at each of its ends, from one start. Compiled loops for soft facts.
+"""spread: to what degree a line holds at each of its ends, from one start. Compiled loops for soft facts.
 
     value(end) = min(1, sum over the paths to the end of the product of the weights of their facts)
 

@@ -2,7 +2,7 @@
 
 The current rules are scored once for each validation query; conjunctions are tried in groups, best first, by adding
 their evidence. A target has few validation facts and one rule changes few of them, so the gain of a single rule is
-mostly chance; that of a group is less so. The remaining chance is measured: each half of the facts chooses for the
+mostly chance; that of a group is less so. To rule out chance, each half of the facts chooses for the
 other half, and all conjunctions are dropped if that shows no gain.
 """
 

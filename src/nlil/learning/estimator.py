@@ -1,11 +1,11 @@
-"""RuleClassifier: a scikit-learn estimator that tells the classes of entities by rules over a knowledge base.
+"""RuleClassifier: a scikit-learn estimator that predicts the classes of entities with rules over a knowledge base.
 
     model = nlil.RuleClassifier(facts).fit(names, classes)
     model.predict(others), model.predict_proba(others), model.model_.explain("class(alice, good)")
 
-X holds names of entities, in one column; what is known of them is in `facts`, a parameter of the estimator. The class
+X holds names of entities, in one column; the facts about them are in `facts`, a parameter of the estimator. The class
 of an entity is a fact class(alice, good), and rules are learned for that predicate. So clone, get_params, set_params,
-pipelines, cross_val_score and grid searches work as with any classifier. Checks of scikit-learn that hand over a matrix
+pipelines, cross_val_score and grid searches work as with any classifier. Checks of scikit-learn that pass a matrix
 of numbers do not apply; docs/estimator.md lists them.
 """
 

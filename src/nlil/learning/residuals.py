@@ -1,8 +1,8 @@
 """Training on residuals: rules for the validation facts that the current rules rank badly.
 
-Half of the validation facts of a target are for training, the other half for judging. Bodies use the training facts and
-are counted on them like all others, by walks from the known side, so neither the number of facts nor that of entities
-is limited. The effort is fixed numbers of targets, restarts, epochs and candidates, whatever the base.
+Half of the validation facts of a target are for training, the other half decides what is kept. Bodies use the training
+facts and are counted on them like all others, by walks from the known side, so neither the number of facts nor that of
+entities is limited. The effort is fixed numbers of targets, restarts, epochs and candidates, whatever the base.
 """
 
 from __future__ import annotations

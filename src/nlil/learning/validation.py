@@ -2,7 +2,7 @@
 
 A fold is a base, rules counted on it, and facts that it does not have. Given validation facts are one fold, on the
 training facts. If few are given, parts of the training facts are held out in turn, and each part is another fold; the
-final rules are counted on all training facts. Code that judges sees only folds, wherever they come from.
+final rules are counted on all training facts. Code that evaluates rules sees only folds, wherever they come from.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Fit how much each kind of rule counts, on validation facts.   [docs/evaluation.md]
 
 Rules of one kind are often redundant: five chains through one neighbour prove hardly more than one. So the j-th
-strongest rule of a kind counts factor * discount^j of its evidence. These sixteen numbers, the same for all targets,
-maximise the mean reciprocal rank of validation facts, on which no rule was counted (if they are held out, see
+strongest rule of a kind contributes factor * discount^j times its evidence. These sixteen numbers, the same for all
+targets, maximise the mean reciprocal rank of validation facts, on which no rule was counted (if they are held out, see
 `UNKNOWN`). They are used only if the numbers fitted on each half of the facts improve the other half.
 
 Numbers are tried one at a time. Each changes only the few candidates with a rule of its kind. So evidence is stored by

@@ -1,4 +1,4 @@
-"""Other people's methods, to be measured beside ours: one interface, one evaluation code. Start at interface.py."""
+"""Other methods to compare with: one interface, the same evaluation code. Start at interface.py."""
 
 from .interface import NAMES, Baseline, make_baseline
 

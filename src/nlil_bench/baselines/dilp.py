@@ -1,12 +1,12 @@
 """dILP, differentiable inductive logic programming (Evans and Grefenstette, JAIR 2018), for small sets.
 
-Each target is learned by itself: its training facts are the examples, not given; all other predicates are given as
-they are. A rule template says which clauses may define a predicate, weights choose among them, and forward chaining on
-truth values (`forward`) makes the choice differentiable. The program is read off by argmax.
+Each target is learned separately: its training facts are the examples and are not given; the facts of all other
+predicates are given. A rule template says which clauses may define a predicate, weights choose among them, and forward
+chaining on truth values (`forward`) makes the choice differentiable. The program is read by argmax.
 
-Ours differs where the original leaves it open or where it is slow: valuations are tensors over entities, so clauses
-that see given facts only are computed once; several starts are trained side by side, as the original reports the share
-of starts that succeed; a body that says one atom twice is that atom, not its square.
+This implementation differs where the original leaves something open or is slow: valuations are tensors over entities,
+so clauses over given facts only are computed once; several starts are trained side by side, as the original reports the
+share of starts that succeed; a body that has one atom twice is that atom, not its square.
 """
 
 from __future__ import annotations

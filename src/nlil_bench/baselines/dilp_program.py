@@ -1,8 +1,8 @@
 """The programs of differentiable ILP: every clause that a rule template allows, and forward chaining with weights.
 
 A clause has a head with different variables and a body of two atoms (one, where both are the same). It is safe
-(the head's variables occur in the body) and its head is no atom of its body. Clauses that our rule language cannot
-say, those with an existential variable joined to itself, `p(Z, Z)`, are left out: that is the one narrowing.
+(the head's variables occur in the body) and its head is no atom of its body. Clauses that nlil's rule language cannot
+express, those with an existential variable twice in one atom, `p(Z, Z)`, are left out; this is the only restriction.
 
 Forward chaining on truth values in [0, 1] over all ground atoms: a valuation holds a tensor for each predicate,
 (members, N) or (members, N, N). Members are independent programs that are trained side by side; what is given has one

@@ -3,8 +3,8 @@
 Both as the RotatE paper trains them: self-adversarial negative sampling, Adam; entities are not normalised. The
 validation facts, ranked by our code, decide when to stop and which weights are kept.
 
-The training loop is ours and stays on one device. PyKEEN's own loop draws the negatives on the CPU and scores each as
-a fact of its own; on a GPU that is most of the time. Here the negatives of a fact share what they have in common.
+The training loop is our own and stays on one device. PyKEEN's loop draws the negatives on the CPU and scores each as
+a separate fact; on a GPU that takes most of the time. Here the negatives of a fact share what they have in common.
 """
 
 from __future__ import annotations
@@ -264,7 +264,7 @@ def _sample(dataset: Dataset, seed: int) -> Any:
 
 @contextmanager
 def _quiet(threads: int) -> Iterator[None]:
-    """PyKEEN's log lines are not ours to show; torch gets its threads, and back its own number."""
+    """Silence PyKEEN's log, and set the number of torch threads for the time of the call."""
     logger, before = logging.getLogger("pykeen"), torch.get_num_threads()
     level = logger.level
     logger.setLevel(logging.ERROR)

@@ -4,7 +4,7 @@ Every relation k(x, z) of an object x casts one vote: for the class that trainin
 the class of z on the other side; its weight is how often it was seen there. The candidates are the classes that were
 voted for and all others tie behind them, which is why its R@5 is hardly above its R@1. With `prior` those others
 follow in the order of their frequency. (The paper's code pools the votes of all objects of one true class in an image
-and classifies them once, which uses the answer; here every object is a query of its own.)
+and classifies them once, which uses the answer; here every object is a separate query.)
 """
 
 from __future__ import annotations

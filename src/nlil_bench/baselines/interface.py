@@ -1,4 +1,4 @@
-"""One interface for every method that is measured beside ours: fit on a data set, give the figures of a split.
+"""The interface of all baselines: fit on a data set, return the figures of a split.
 
     popularity   how often an entity is the answer
     neural-lp    chain rules by attention (our code)

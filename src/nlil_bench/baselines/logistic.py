@@ -1,4 +1,5 @@
-"""Multinomial logistic regression on the patterns of an object: how far all patterns together get, unreadably.
+"""Multinomial logistic regression on the patterns of an object: what all patterns achieve together, without readable
+rules.
 
 Full-batch L-BFGS on the mean cross-entropy + l2 / 2 * |weights|^2 / objects, from zero, so nothing is random.
 Rows are taken in blocks, so that memory is that of the weights.

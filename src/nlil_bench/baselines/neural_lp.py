@@ -1,12 +1,12 @@
-"""Neural-LP (Yang, Yang and Cohen, NIPS 2017): chain rules by attention, on our engine and ranked by our protocol.
+"""Neural-LP (Yang, Yang and Cohen, NIPS 2017): chain rules by attention, with nlil's engine and evaluation.
 
 A recurrent controller reads the target and attends, at each of T steps, to the operators (every predicate, its
 inverse, "stay") and to the results of earlier steps; the score of an answer is what arrives there. All targets
-share the controller. p(?, y) is a query of its own, from y.
+share the controller. p(?, y) is a separate query, from y.
 
-As everywhere with us the query's own fact is hidden. (The original hides all facts of the batch.)
+As everywhere in nlil, the query's own fact is hidden. (The original hides all facts of the batch.)
 
-Unary targets, which the original has not: u(?) knows no entity, so it starts from all entities of its graph,
+The original has no unary targets. u(?) knows no entity, so it starts from all entities of its graph,
 unary predicates are operators that filter, and the score of x is what arrives at x. Starting from x and asking
 whether the chain comes back, u(x, x), would be answered by "stay" alone. In graphs of more than
 `chain_walks.SMALL_WORLD` entities the queries of a batch share one start, so each also hides the facts of the others.
