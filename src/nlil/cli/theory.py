@@ -138,10 +138,11 @@ def rule_view(theories: Sequence[TargetTheory], theory: Theory, labels: Labels, 
     explained, tried = (sum(getattr(target, name) for target in theories) for name in ("explained", "tried"))
     text = f"{plural(len(rules), 'rule')} explain{'s' * (len(rules) == 1)} {explained:,} of {tried:,} facts. "
     if more := sum(len(target.rules) for target in theories) - len(rules):
-        text += f"{plural(more, 'more rule')} only back{'s' * (more == 1)} them up, in case a fact is missing: --all. "
+        back = f"back{'s' * (more == 1)} them up, in case a fact is missing"
+        text += f"{plural(more, 'more rule')} only {back}; --all shows them. "
     text += f"{COLUMNS_MEAN}."
     if any(rule.ranks is not None for rule in rules):
-        text += " rank gained: rise of the mean 1 / rank of training facts, each hidden while it is ranked."
+        text += " rank gained: increase of the MRR of training facts, each hidden while it is ranked."
     excluded = [exclusion_line(t.predicate, t.exclusions, labels) for t in theories if t.exclusions]
     ties = ties_sentence(theory, [target.predicate for target in theories])
     return [theory_table(rules, labels, numbered=True), *excluded, text, *([ties] if ties else [])]
@@ -199,8 +200,8 @@ def target_view(theories: Sequence[TargetTheory], labels: Labels) -> list[Any]:
         )
         for target in theories
     ]
-    columns = ("predicate", "rules", "explain", "of all rules", "the first one")
-    text = "explain: share of the sampled facts. One theory: nlil theory RUN --target P"
+    columns = ("predicate", "rules", "explained", "of all rules", "first rule")
+    text = "explained: share of the sampled facts. One theory: nlil theory RUN --target P"
     return [table(columns, rows, right=columns[1:4]), text]
 
 

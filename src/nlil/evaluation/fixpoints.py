@@ -72,7 +72,7 @@ def judge_fixpoints(
     num_rules = int(np.bincount(rules.head[confident], minlength=len(rules.predicates))[needed].sum())
     if num_rules > MAX_RULES:
         note = (
-            f"fixpoints not judged: {num_rules:,} confident rules are recursive, the limit is {MAX_RULES:,}; "
+            f"fixpoints not evaluated: {num_rules:,} confident rules are recursive, the limit is {MAX_RULES:,}; "
             "learn fewer, for example with --set constants=off or --set top_rules=20"
         )
         return Judged({}, {}, (note,))
@@ -87,7 +87,7 @@ def judge_fixpoints(
         try:
             derived = least_fixpoint(kb, chosen, set(names), bound, rules.exclusions)
         except (RuleError, LimitError) as error:
-            notes.append(f"fixpoint of {_listed(names)} not judged: {error}")
+            notes.append(f"fixpoint of {_listed(names)} not evaluated: {error}")
             continue
         if len(names) > 1:
             notes.append(f"fixpoint: {_listed(names)} are mutually recursive, so their facts were removed together")

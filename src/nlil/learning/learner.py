@@ -427,10 +427,10 @@ class Fit:
             folds.append(Fold(part.kb, own, part.facts, part.facts + self.given))
             num_held_out += len(part.facts)
         if num_held_out:
-            given = f"{len(self.given):,}" if len(self.given) else "no"
+            given = f"only {len(self.given):,}" if len(self.given) else "no"
             notes += (
-                f"{given} validation facts: {num_held_out:,} training facts were held out for validation; the final "
-                "rules were counted on all of them",
+                f"{given} validation facts, so {num_held_out:,} training facts were held out for validation; the "
+                "final rules were counted on all training facts",
             )
         return Validation(kb, rules, tuple(folds), num_held_out) if folds else None, notes
 

@@ -81,7 +81,7 @@ def residual_rules(
     is_kept = RESIDUALS.passes(gain)
     names = ", ".join(str(kb.predicates[t]) for t in worst)
     what = f"{len(joined)} joined the rules" if is_kept else "none helped other validation facts beyond chance"
-    change = f"mean change of 1 / rank {gain.mean():+.4f}" if len(gain) else "nothing to judge"
+    change = f"MRR {gain.mean():+.4f}" if len(gain) else "nothing to compare"
     note = f"residuals: trained on badly ranked validation facts of {names}: {len(found)} new rules, {what} ({change})"
     return joined if is_kept else none, (note,)
 

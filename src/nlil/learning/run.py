@@ -110,7 +110,9 @@ class Estimate:
     @property
     def facts(self) -> str:
         """A description of the facts, for people."""
-        return "held-out training facts" if self.num_held_out else "validation facts"
+        if self.num_held_out == self.num_facts:
+            return "held-out training facts"
+        return "held-out training facts and validation facts" if self.num_held_out else "validation facts"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""

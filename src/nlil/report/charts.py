@@ -165,12 +165,12 @@ def size_chart(curve: Sequence[SizeScore], pool_score: float, pool_text: str, si
         size: the size of the theory that is shown.
     """
     highest = max(pool_score, *(point.mrr for point in curve))
-    y = from_zero(highest, "mean 1 / rank")
+    y = from_zero(highest, "MRR")
     y = replace(y, high=max(y.high, 1.12 * highest))  # room for the text above the level
     x = Axis(SIZES[0] * 0.7, SIZES[-1] * 1.25, [(s, str(s)) for s in SIZES], "rules per predicate, at most", True)
     line = ChartLine([(point.size, point.mrr) for point in curve], BLUE, has_values=True)
     values = ", ".join(f"{point.size}: {number(point.mrr)}" for point in curve)
-    title = f"mean 1 / rank of validation facts by rules per predicate: {values}; {pool_text}: {number(pool_score)}"
+    title = f"MRR of validation facts by rules per predicate: {values}; {pool_text}: {number(pool_score)}"
     level = Level(pool_score, f"{pool_text}: {number(pool_score)}", pool_score >= curve[-1].mrr)
     return chart(title, [line], x, y, level, size)
 

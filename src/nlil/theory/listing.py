@@ -243,7 +243,7 @@ def scores_sentence(theory: Theory) -> str:
     if (pool := theory.pool_score) is None:
         return "no validation facts: the theories were not compared with all rules"
     curve = ", ".join(f"{one.size}: {one.mrr:.3f}" for one in theory.curve())
-    return f"mean 1 / rank of validation facts by number of rules per predicate: {curve}; all rules: {pool:.3f}"
+    return f"MRR of validation facts by number of rules per predicate: {curve}; all rules: {pool:.3f}"
 
 
 def ties_sentence(theory: Theory, predicates: Iterable[Predicate]) -> str | None:

@@ -113,7 +113,7 @@ def test_negation_that_is_not_stratified_is_noted() -> None:
     metrics = evaluate(rules, kb, kb.facts)
     assert figures(metrics, *KEYS) == (1, 1, 1)
     assert "fixpoint_f1" not in metrics.per_predicate["odd/1"]
-    assert any("fixpoint of odd/1 not judged" in note and "negate" in note for note in metrics.notes)
+    assert any("fixpoint of odd/1 not evaluated" in note and "negate" in note for note in metrics.notes)
 
 
 def test_binary_targets_within_their_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,7 @@ def test_binary_targets_within_their_bound(monkeypatch: pytest.MonkeyPatch) -> N
     metrics = judged(chain(), *CLOSURE)
     assert "mrr" in metrics.values
     assert "fixpoint_f1" not in metrics.values
-    assert any("fixpoint of q/2 not judged: the rules derive more than 5 facts" in note for note in metrics.notes)
+    assert any("fixpoint of q/2 not evaluated: the rules derive more than 5 facts" in note for note in metrics.notes)
 
 
 def test_exclusions_hold_in_a_fixpoint_too() -> None:
@@ -168,5 +168,5 @@ def test_the_command_line_shows_it(nlil_command: Nlil, tmp_path: Path) -> None:
     assert all(key in nlil_command(*arguments).out for key in KEYS)
     rules.write_text("even(X) :- \\+ (succ(Z1, X), even(Z1)).\n")
     outcome = nlil_command(*arguments)
-    assert "fixpoint of even/1 not judged" in outcome.err
+    assert "fixpoint of even/1 not evaluated" in outcome.err
     assert "fixpoint_f1" not in outcome.out
