@@ -117,8 +117,8 @@ def views(task: Task, found: Program, report: dict[str, Any]) -> list[Any]:
     least = ", the smallest within the bounds" if found.is_least else ""
     lines.append(
         Text(
-            f"{right[0]} of {len(task.positives)} positive and {len(found.wrong)} of {len(task.negatives)} negative "
-            f"examples are derived; size {found.size}{least}; {report['seconds']:.1f} s"
+            f"{right[0]:,} of {len(task.positives):,} positive and {len(found.wrong):,} of {len(task.negatives):,} "
+            f"negative examples are derived; size {found.size}{least}; {report['seconds']:.1f} s"
         )
     )
     tested = [f"{name} {number(report[f'test_{name}'])}" for name in ("accuracy", "precision", "recall")

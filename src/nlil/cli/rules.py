@@ -208,7 +208,7 @@ def show_text(session: Session, rules: RuleSet, count: int, feedback: Feedback) 
     else:
         size = f"{len(rules):,} rules."
     session.show(
-        None, *views, f"{size} {DISTINCT}: variables stand for different entities; --format prolog spells it out."
+        None, *views, f"{size} {DISTINCT}: variables stand for different entities; --format prolog writes this in full."
     )
 
 

@@ -95,7 +95,7 @@ class NecessaryFacts(HasOutline):
     def outline(self) -> Item:
         """Return the necessary facts, each with the fall of the score without it."""
         lines = [one.item(self.score, self.labels) for one in self.facts]
-        tested = f"{plural(self.num_tested, 'fact')} behind it tried one at a time"
+        tested = f"{plural(self.num_tested, 'fact')} behind it, removed one at a time"
         figure, score = probability_text(self.probability, self.score)
         return Item(
             f"{self.labels.fact(self.fact)}  {figure}",
