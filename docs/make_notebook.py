@@ -25,20 +25,20 @@ CELLS = (
     "The same in English:",
     ">from nlil.logic.english import rule_sentence\n\n"
     "for scored in rules.for_target('uncle').top(5):\n    print(rule_sentence(scored.rule))",
-    "## What a rule rests on\n\nExamples, counterexamples, and how sure its confidence is.",
+    "## What a rule is based on\n\nExamples, counterexamples, and an interval for its confidence.",
     ">nlil.rule_card(rules, kb, 'aunt(X, Y) :- brother(Z1, X), father(Z1, Y).', examples=2)",
-    "## How good\n\nThe facts of the test split, none of which was learned from.",
+    "## How good they are\n\nMeasured on the facts of the test split, which were not used for learning.",
     ">metrics = nlil.evaluate(rules, kb, splits.test, splits=splits)\nmetrics",
-    "## Ask",
+    "## Query",
     ">nlil.predict(rules, kb, 'aunt(vera1, ?)', top=5)",
     "## Why",
     ">nlil.explain(rules, kb, 'aunt(vera1, alice1)', top=2, misses=1)",
-    "Which facts carry the score, and what remains without the first of them?",
+    "Which facts the score depends on, and the score without the first of them:",
     ">needed = nlil.necessary_facts(rules, kb, 'aunt(vera1, alice1)', limit=3)\nneeded",
     ">nlil.what_if(rules, kb, 'aunt(vera1, alice1)', without=[needed.facts[0].fact])",
-    "## Why not\n\nOne fact that would make a strong rule fire.",
+    "## Why not\n\nSingle facts that would make a strong rule fire.",
     ">nlil.why_not(rules, kb, 'uncle(emil1, vera1)', top=2, facts=2)",
-    "## Scenes\n\nAn object's class is hidden, those of its neighbours are seen.",
+    "## Scenes\n\nThe class of the object is hidden; the classes of its neighbours are not.",
     ">scenes, _ = nlil.load('street:30')\n"
     "config = nlil.LearnerConfig(search='count', max_length=2)\n"
     "seen = nlil.Learner(config).fit(scenes, targets=['person', 'wheel']).rules\n"

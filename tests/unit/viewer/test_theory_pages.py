@@ -37,7 +37,7 @@ def test_a_predicate_opens_with_its_theory(family: TestClient, family_run: Path)
     places = [page.index(rule["address"] + '"') for rule in told["rules"]]
     assert places == sorted(places)
     assert places[-1] < page.index('<table class="rules">')
-    assert f"and {told['rules'][0]['num_same']} rule" in page
+    assert f"and {told['rules'][0]['num_same']} similar rule" in page
     assert again["adds"] in page
 
 
