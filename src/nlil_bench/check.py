@@ -63,21 +63,21 @@ def measure(job: Job, progress: Progress) -> dict[str, Any]:
     dataset, wrong = spoilt(load_dataset(job["data"], seed=seed, may_download=False), seed)
     facts = dataset.kb.binary
     begin = time.perf_counter()
-    said = None
+    probability = None
     if method == OURS:
         config = LearnerConfig(seed=seed).with_values(dict(job["options"]), "options")
-        doubt, said = by_rules(config, dataset, facts, progress)
+        doubt, probability = by_rules(config, dataset, facts, progress)
     elif method == POPULARITY:
         doubt = by_popularity(facts)
     else:
         doubt = by_embedding(job, dataset, facts, seed, progress)
     seconds = time.perf_counter() - begin
     about = {"method": method, "checksum": dataset.checksum, "facts": len(facts), "planted": len(wrong)}
-    return {**about, **figures(doubt, facts.isin(wrong), said), "seconds": seconds}
+    return {**about, **figures(doubt, facts.isin(wrong), probability), "seconds": seconds}
 
 
-def figures(doubt: Doubles, is_wrong: Mask, said: Doubles | None = None) -> dict[str, float]:
-    """What the order by `doubt` finds, and how far off the probabilities `said` are.
+def figures(doubt: Doubles, is_wrong: Mask, probability: Doubles | None = None) -> dict[str, float]:
+    """What the order by `doubt` finds, and how far off the probabilities `probability` are.
 
     >>> figures(np.array([0.1, 0.9, 0.3, 0.8]), np.array([False, True, True, False]))
     {'precision': 0.5, 'recall': 0.5}
@@ -85,8 +85,8 @@ def figures(doubt: Doubles, is_wrong: Mask, said: Doubles | None = None) -> dict
     order = np.argsort(-doubt, kind="stable")
     top = order[: int(is_wrong.sum())]
     found = {"precision": float(is_wrong[order[:FIRST]].mean()), "recall": float(is_wrong[top].mean())}
-    if said is not None:
-        found |= {"mean_said": float(said[top].mean()), "brier": float(np.mean((said - is_wrong) ** 2))}
+    if probability is not None:
+        found |= {"mean_said": float(probability[top].mean()), "brier": float(np.mean((probability - is_wrong) ** 2))}
     return found
 
 
@@ -109,8 +109,8 @@ def by_rules(
     place = {case[:3]: i for i, case in enumerate(cases)}
     rows = zip(facts.predicate.tolist(), facts.subject.tolist(), facts.object.tolist())
     places = np.array([place.get(row, len(cases)) for row in rows])
-    said = np.array([max(case.wrong, 0) for case in cases] + [0]) * RESOLUTION
-    return -places.astype(np.float64), said[places]
+    probability = np.array([max(case.wrong, 0) for case in cases] + [0]) * RESOLUTION
+    return -places.astype(np.float64), probability[places]
 
 
 def by_popularity(facts: Facts) -> Doubles:

@@ -43,7 +43,7 @@ def test_they_stay_with_the_same_rules(nlil_command: Nlil, judged_run: Path) -> 
 def test_they_go_with_rules_that_are_gone(nlil_command: Nlil, judged_run: Path) -> None:
     (accepted, rejected) = load_feedback(judged_run)
     done = nlil_command(*LEARN, "--set", SHORT, "--out", judged_run, "--force", "--quiet")
-    assert "warning: 1 of 2 verdicts on rules of the run that was replaced are gone" in done.err
+    assert "warning: 1 of 2 verdicts on rules of the replaced run are lost" in done.err
     assert list(load_feedback(judged_run)) == [accepted]
     assert rejected not in (judged_run / "feedback.json").read_text()
 

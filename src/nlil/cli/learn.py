@@ -98,9 +98,9 @@ def learn(
             with session.progress() as progress, interruptible(stop, lambda: session.warn(STOPPING)) as interrupted:
                 learned = task.learn(dataset, chosen, checkpoint, progress, stop)
             learned = replace(learned, notes=(*learned.notes, *worked()))
-            said = judged(out)
+            num_verdicts = judged(out)
             save_run(learned, out, lasting_source(data), dataset.checksum, force=True)
-    note_verdicts(session, out, said)
+    note_verdicts(session, out, num_verdicts)
     draw_curves(session, learned, out)
     session.notes(learned.notes)
     if dataset.is_scene and not chosen.joint and chosen.search != "neural":
@@ -213,19 +213,19 @@ def judged(run: Path) -> int:
         return 0
 
 
-def note_verdicts(session: Session, run: Path, said: int) -> None:
-    """Report what became of the verdicts of the replaced `run`; there were `said`.
+def note_verdicts(session: Session, run: Path, num_verdicts: int) -> None:
+    """Report what became of the verdicts of the replaced `run`; there were `num_verdicts`.
 
     Lost verdicts are reported even with --quiet.
     """
     kept = judged(run)
-    if said > kept:
+    if num_verdicts > kept:
         session.warn(
-            f"{said - kept:,} of {said:,} verdicts on rules of the run that was replaced are gone: {run} has "
+            f"{num_verdicts - kept:,} of {num_verdicts:,} verdicts on rules of the replaced run are lost: {run} has "
             "none of these rules, or was learned from other data"
         )
-    elif said:
-        session.note(f"all {said:,} verdicts on rules are kept: the new run has these rules too")
+    elif num_verdicts:
+        session.note(f"all {num_verdicts:,} verdicts on rules are kept: the new run has these rules too")
 
 
 def draw_curves(session: Session, learned: Learned, out: Path) -> None:
@@ -478,10 +478,10 @@ def fidelity_views(fidelity: Fidelity, rules: RuleSet) -> list[Any]:
     pairs = [(*names(pair, "classifier", "rules", "truth"), pair["count"]) for pair in fidelity.pairs]
     objects = []
     for row in fidelity.objects[:SHOWN_DISAGREEMENTS]:
-        classifier, said, truth = names(row, "classifier", "rules", "truth")
+        classifier, rules_class, truth = names(row, "classifier", "rules", "truth")
         shown = rules.entity_labels.get(row["object"], row["object"])
         scores = row["classifier_score"], row["rules_score"]
-        objects.append((shown, classifier, scores[0], said, scores[1], truth, row["distance"]))
+        objects.append((shown, classifier, scores[0], rules_class, scores[1], truth, row["distance"]))
     columns = ("object", "classifier", "its score", "rules", "their score", "truth", "distance")
     numbers = ("its score", "their score", "distance")
     classes = ("classifier", "rules", "truth", "objects")

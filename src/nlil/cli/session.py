@@ -331,15 +331,15 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 @contextmanager
 def warnings_as_notes(session: Session) -> Iterator[None]:
     """Print our own warnings as notes of the `session`, each once; warnings of other packages are not changed."""
-    said: set[str] = set()
+    shown: set[str] = set()
     with warnings.catch_warnings():
         usual = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
             if not issubclass(category, CacheWarning):
                 usual(message, category, *where)
-            elif str(message) not in said:
-                said.add(str(message))
+            elif str(message) not in shown:
+                shown.add(str(message))
                 session.note(str(message))
 
         warnings.showwarning = show  # type: ignore[assignment]

@@ -80,8 +80,8 @@ def read_query(source: str, columns: GivenColumns | None = None) -> Iterator[Bat
                 raise DataError(f"expected one SELECT, got {query!r}", path)
             yield from _facts(connection.execute(statements[0]), path, columns or {})
     except duckdb.Error as error:
-        said = " ".join(str(error).split("\n\n")[0].split())
-        raise DataError(f"expected a file and a query that DuckDB can read, got: {said}", path) from error
+        reason = " ".join(str(error).split("\n\n")[0].split())
+        raise DataError(f"expected a file and a query that DuckDB can read, got: {reason}", path) from error
     except DataError as error:
         raise error if error.path is not None else DataError(str(error), path) from error
 

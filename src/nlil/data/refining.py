@@ -104,8 +104,8 @@ def _rare_note(kb: KnowledgeBase, rare: set[int], least: int) -> str:
     counts = kb.predicate_counts
     facts = int(counts[sorted(rare)].sum())
     objects = int(counts[sorted(rare & kb.classes)].sum())
-    said = f"{len(rare)} predicates with fewer than {least} training facts are left out ({facts:,} facts)"
-    return said + (f"; {objects:,} training objects lose their class" if objects else "")
+    text = f"{len(rare)} predicates with fewer than {least} training facts are left out ({facts:,} facts)"
+    return text + (f"; {objects:,} training objects lose their class" if objects else "")
 
 
 def read_merges(path: Path) -> Merges:

@@ -203,8 +203,8 @@ def _roles(folder: Path, files: list[Path], options: DataOptions) -> dict[str, l
 def _only_tables(folder: Path, files: list[Path], options: DataOptions) -> list[Path]:
     """Return the files of training facts of a folder without a train file: one, or tables that name their columns."""
     others = [f for f in files if _part(f) not in ROLES]
-    told = parse_columns(options.columns), options.encoding
-    if len(others) == 1 or (others and all(ending(f) in DELIMITED and names_columns(f, *told) for f in others)):
+    reading = parse_columns(options.columns), options.encoding
+    if len(others) == 1 or (others and all(ending(f) in DELIMITED and names_columns(f, *reading) for f in others)):
         return others
     found = ", ".join(f.name for f in files) or "none of these"
     raise DataError(

@@ -45,9 +45,9 @@ def load(
     >>> len(kb.facts)
     17
     """
-    told: dict[str, Any] = {"columns": columns_text(columns)} if columns else {}
-    told |= {"encoding": encoding} if encoding else {}
-    dataset = load_dataset(source, seed=seed, options=replace(options, **told))
+    given: dict[str, Any] = {"columns": columns_text(columns)} if columns else {}
+    given |= {"encoding": encoding} if encoding else {}
+    dataset = load_dataset(source, seed=seed, options=replace(options, **given))
     return dataset.kb, dataset.splits
 
 

@@ -61,9 +61,9 @@ def split(
 
     >>> kb, splits = split("kin:30", by="entity", test=0.2)
     """
-    told: dict[str, Any] = {"columns": columns_text(columns)} if columns else {}
-    told |= {"encoding": encoding} if encoding else {}
-    dataset = split_dataset(source, DataOptions(**told), by=by, valid=valid, test=test, seed=seed)
+    given: dict[str, Any] = {"columns": columns_text(columns)} if columns else {}
+    given |= {"encoding": encoding} if encoding else {}
+    dataset = split_dataset(source, DataOptions(**given), by=by, valid=valid, test=test, seed=seed)
     return dataset.kb, dataset.splits
 
 

@@ -70,14 +70,14 @@ def fit_map(score: Doubles, is_true: Mask, fact: Longs | None = None) -> Calibra
 
 def _covariance(x: Doubles, parameters: Doubles, wanted: Doubles, fact: Longs) -> Doubles:
     """Return the robust (sandwich) covariance of the parameters; a parameter at its bound counts as fixed."""
-    said = sigmoid(x @ parameters)
+    predicted = sigmoid(x @ parameters)
     free = np.array([*(parameters[:2] > LEAST_SLOPE), True])
-    curvature = (x * (said * (1 - said))[:, None]).T @ x
+    curvature = (x * (predicted * (1 - predicted))[:, None]).T @ x
     inverse = np.zeros((3, 3))
     inverse[np.ix_(free, free)] = np.linalg.pinv(curvature[np.ix_(free, free)])
     different, number = np.unique(fact, return_inverse=True)
     slopes = np.zeros((len(different), 3))
-    np.add.at(slopes, number, x * (said - wanted)[:, None])
+    np.add.at(slopes, number, x * (predicted - wanted)[:, None])
     return np.asarray(inverse @ (slopes.T @ slopes) @ inverse, np.float64)
 
 
@@ -104,13 +104,14 @@ def cross_fitted(candidates: Candidates, calibration: Calibration) -> Doubles:
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """For each non-empty bin of equal width over [0, 1]: the number of candidates and their mean probability (`said`).
+    """For each non-empty bin of equal width over [0, 1]: the number of candidates and their mean probability
+    (`predicted`).
 
     `count` is that number, `true` the share of them that are true.
     """
 
     count: np.ndarray
-    said: Doubles
+    predicted: Doubles
     true: Doubles
 
 
@@ -131,7 +132,7 @@ def brier_score(probability: Doubles, is_true: Mask) -> float:
 def expected_calibration_error(probability: Doubles, is_true: Mask) -> float:
     """Return the mean over candidates of |mean probability - true share| of their bin (BINS of equal width)."""
     table = reliability(probability, is_true)
-    return float(np.sum(table.count * np.abs(table.said - table.true)) / np.sum(table.count))
+    return float(np.sum(table.count * np.abs(table.predicted - table.true)) / np.sum(table.count))
 
 
 def before_and_after(

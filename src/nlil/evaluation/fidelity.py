@@ -99,11 +99,11 @@ def measure_fidelity(
     temperature = _temperature(rules, kb.crisp, trained, threads, memory)
     world = world.crisp
     evidence = MemberScorer(rules, world, tested.classes, threads, memory).evidence(tested.entities, progress)
-    said, rules_say = tested.dense(), np.exp(_log_softmax(evidence, temperature))
+    classifier_scores, rule_scores = tested.dense(), np.exp(_log_softmax(evidence, temperature))
     rank = class_ranks(evidence, tested.top.astype(np.int64))
     values = {
         **recall_figures(rank),
-        "cross_entropy": _cross_entropy(said, evidence, temperature),
+        "cross_entropy": _cross_entropy(classifier_scores, evidence, temperature),
         "entropy": float(-(tested.share * np.log(tested.share)).sum() / max(len(tested), 1)),
     }
     row, truth = _truths(world, tested)
@@ -115,9 +115,9 @@ def measure_fidelity(
         values,
         temperature,
         len(row),
-        _accuracy(row, truth, evidence, said, tested.classes),
+        _accuracy(row, truth, evidence, classifier_scores, tested.classes),
         _per_class(rank, tested, world),
-        *_disagreements(world, tested, said, rules_say, evidence.argmax(axis=1), true_class),
+        *_disagreements(world, tested, classifier_scores, rule_scores, evidence.argmax(axis=1), true_class),
     )
 
 
@@ -127,8 +127,8 @@ def _log_softmax(evidence: Longs, temperature: float) -> Doubles:
     return np.asarray(log_softmax(evidence / SCALE * temperature, axis=1))
 
 
-def _cross_entropy(said: Doubles, evidence: Longs, temperature: float) -> float:
-    return float(-(said * _log_softmax(evidence, temperature)).sum() / max(len(said), 1))
+def _cross_entropy(classifier_scores: Doubles, evidence: Longs, temperature: float) -> float:
+    return float(-(classifier_scores * _log_softmax(evidence, temperature)).sum() / max(len(classifier_scores), 1))
 
 
 def _temperature(rules: RuleSet, kb: KnowledgeBase, trained: TargetScores, threads: int, memory: int) -> float:
@@ -139,9 +139,9 @@ def _temperature(rules: RuleSet, kb: KnowledgeBase, trained: TargetScores, threa
     chosen[np.linspace(0, len(trained) - 1, min(len(trained), SAMPLE)).astype(int)] = True
     some = trained.take(chosen)
     evidence = MemberScorer(rules, kb, some.classes, threads, memory).evidence(some.entities)
-    said = some.dense()
+    classifier_scores = some.dense()
     found = minimize_scalar(
-        lambda log: _cross_entropy(said, evidence, float(np.exp(log))),
+        lambda log: _cross_entropy(classifier_scores, evidence, float(np.exp(log))),
         bounds=tuple(np.log(TEMPERATURES)),
         method="bounded",
     )
@@ -158,7 +158,7 @@ def _truths(world: KnowledgeBase, tested: TargetScores) -> tuple[Longs, Ids]:
     return row[row >= 0], unary.predicate[row >= 0]
 
 
-def _accuracy(row: Longs, truth: Ids, evidence: Longs, said: Doubles, classes: Ids) -> dict[str, float]:
+def _accuracy(row: Longs, truth: Ids, evidence: Longs, classifier_scores: Doubles, classes: Ids) -> dict[str, float]:
     """Return the accuracy of the classifier and of the rules; both miss a class that the classifier does not have."""
     if not len(row):
         return {}
@@ -167,7 +167,7 @@ def _accuracy(row: Longs, truth: Ids, evidence: Longs, said: Doubles, classes: I
     answer = position[truth]
     known = answer >= 0
     ranks = {
-        "classifier": score_ranks(said[row[known]], answer[known]),
+        "classifier": score_ranks(classifier_scores[row[known]], answer[known]),
         "rules": class_ranks(evidence[row[known]], answer[known]),
     }
     return {who: float((rank <= 1).sum() / len(row)) for who, rank in ranks.items()}
@@ -186,8 +186,8 @@ def _per_class(rank: Doubles, tested: TargetScores, kb: KnowledgeBase) -> dict[s
 def _disagreements(
     kb: KnowledgeBase,
     tested: TargetScores,
-    said: Doubles,
-    rules_say: Doubles,
+    classifier_scores: Doubles,
+    rule_scores: Doubles,
     rules_top: Longs,
     truth: Mapping[int, int],
 ) -> tuple[tuple[dict[str, Any], ...], tuple[dict[str, Any], ...]]:
@@ -203,16 +203,16 @@ def _disagreements(
     counts = Counter((names[tested.top[i]], names[rules_top[i]], true_name(int(i))) for i in apart)
     order = sorted(counts.items(), key=lambda item: (-item[1], item[0][:2], item[0][2] or ""))
     pairs = tuple({"classifier": a, "rules": b, "truth": t, "count": n} for (a, b, t), n in order[:MAX_SHOWN])
-    distance = 0.5 * np.abs(said - rules_say).sum(axis=1)
+    distance = 0.5 * np.abs(classifier_scores - rule_scores).sum(axis=1)
     far = apart[np.argsort(-distance[apart], kind="stable")[:MAX_SHOWN]]
     objects = tuple(
         {
             "object": kb.entities.name(int(tested.entities[i])),
             "distance": float(distance[i]),
             "classifier": names[tested.top[i]],
-            "classifier_score": float(said[i, tested.top[i]]),
+            "classifier_score": float(classifier_scores[i, tested.top[i]]),
             "rules": names[rules_top[i]],
-            "rules_score": float(rules_say[i, rules_top[i]]),
+            "rules_score": float(rule_scores[i, rules_top[i]]),
             "truth": true_name(int(i)),
         }
         for i in far

@@ -76,7 +76,7 @@ def judge_fixpoints(
             "learn fewer, for example with --set constants=off or --set top_rules=20"
         )
         return Judged({}, {}, (note,))
-    totals, told = np.zeros(3, np.int64), np.zeros(2, np.int64)
+    totals, labelled = np.zeros(3, np.int64), np.zeros(2, np.int64)
     per_predicate: dict[str, dict[str, float]] = {}
     notes = []
     truth = known + kb.facts
@@ -96,9 +96,9 @@ def judge_fixpoints(
             counts = (stats.support, stats.body_size, stats.head_size)
             totals += counts
             right = _right(kb, derived, facts, negatives, kb.predicates[predicate])
-            told += right
+            labelled += right
             per_predicate[str(kb.predicates[predicate])] = _figures(*counts) | _accuracy(*right)
-    values = _figures(*totals.tolist()) | _accuracy(*told.tolist()) if per_predicate else {}
+    values = _figures(*totals.tolist()) | _accuracy(*labelled.tolist()) if per_predicate else {}
     return Judged(values, per_predicate, tuple(notes))
 
 

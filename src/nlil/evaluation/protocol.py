@@ -89,11 +89,11 @@ def evaluate(
         per_predicate[name] = {**per_predicate[name], **fixpoint}
     notes += judged.notes
     if splits is not None:
-        told = classify_triples(rules, training, splits, split, chosen, threads, memory)
-        values |= told.values
-        for name, figures in told.per_predicate.items():
+        triples = classify_triples(rules, training, splits, split, chosen, threads, memory)
+        values |= triples.values
+        for name, figures in triples.per_predicate.items():
             per_predicate[name] = {**per_predicate.get(name, {"num_queries": 0}), **figures}
-        notes += told.notes
+        notes += triples.notes
     return Metrics(
         values, per_predicate, num_queries, len(rules), time.perf_counter() - started, peak_memory_mb(), tuple(notes)
     )
@@ -202,8 +202,8 @@ def member_figures(
         evidence = evidence_of(int(p), everyone)
         threshold = best_threshold(evidence, np.isin(everyone, kb.members(int(p))))
         candidates = np.isin(everyone, _undecided(kb, known.of(int(p)).subject, positive))
-        said = (evidence >= threshold) & candidates
-        counts = np.array([int(said[np.isin(everyone, positive)].sum()), int(said.sum()), len(positive)])
+        predicted = (evidence >= threshold) & candidates
+        counts = np.array([int(predicted[np.isin(everyone, positive)].sum()), int(predicted.sum()), len(positive)])
         totals += counts
         by_predicate[str(kb.predicates[p])] = {**decision_figures(*counts.tolist()), "num_queries": len(positive)}
     if not by_predicate:

@@ -44,7 +44,7 @@ def plot_reliability(
         table = reliability(values, candidates.is_true)
         error = expected_calibration_error(values, candidates.is_true)
         shares.errorbar(
-            table.said,
+            table.predicted,
             table.true,
             yerr=interval(table),
             color=colour,
@@ -65,7 +65,7 @@ def plot_reliability(
     counts.set_yscale("log")
     counts.set_ylim(bottom=0.7)
     counts.set_ylabel("candidates")
-    counts.set_xlabel("probability said")
+    counts.set_xlabel("predicted probability")
     for axes in (shares, counts):
         axes.set_xlim(-0.02, 1.02)
         axes.grid(alpha=0.3)

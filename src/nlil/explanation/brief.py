@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MAX_LINES = 12
 """Lines of a brief explanation at the width of the screen."""
 MAX_FURTHER = 3
-"""Reasons told after the first."""
+"""Reasons shown after the first."""
 MAX_AGAINST = 2
 """Rules shown that speak against the fact."""
 MAX_ALIKE = 4
@@ -58,20 +58,20 @@ def num_lines(item: Item, width: int, depth: int = 0) -> int:
 def sentence(explanation: Explanation) -> str:
     """Return the strongest reason as a sentence."""
     fact, labels = explanation.fact, explanation.labels
-    said = fact_clause(fact, labels)
+    claim = fact_clause(fact, labels)
     if explanation.excluded is not None:
-        text = f"it is ruled out that {said}, because {fact_clause(explanation.excluded.by, labels)}"
+        text = f"it is ruled out that {claim}, because {fact_clause(explanation.excluded.by, labels)}"
     elif not explanation.reasons:
-        text = f"no rule says that {said}"
+        text = f"no rule says that {claim}"
     elif explanation.reasons[0].kind in ("facts", "absence"):
         reason = replace(explanation.reasons[0], rival=None).because(fact, labels)
         found = explanation.probability
         if found is not None and found.value < IMPROBABLE:
-            text = f"it is improbable that {said}; the strongest reason for it is that {reason}"
+            text = f"it is improbable that {claim}; the strongest reason for it is that {reason}"
         else:
-            text = f"{said}, because {reason}"
+            text = f"{claim}, because {reason}"
     else:
-        text = f"{said}, only because that is frequent"
+        text = f"{claim}, only because that is frequent"
     names = tuple(labels.entities.get(name, name) for name in fact.arguments)
     return f"{text}." if text.startswith(names) else f"{text[:1].upper()}{text[1:]}."
 
@@ -123,10 +123,10 @@ def _lines(explanation: Explanation, further: int, against: int) -> list[Item]:
     if explanation.excluded is not None:
         return [*lines, Item("the two never hold together", explanation.excluded.exclusion.counts)]
     families = told_families(explanation, further)
-    told: set[Fact] = set()
+    shown_facts: set[Fact] = set()
     for place, (first, *alike) in enumerate(families):
-        text, share = first.clause(fact, labels, told) if place else "this reason", first.share
-        told.update(first.facts)
+        text, share = first.clause(fact, labels, shown_facts) if place else "this reason", first.share
+        shown_facts.update(first.facts)
         if alike and place:
             text, share = f"{text}; likewise with {_named_by(alike, labels)}", share + _total(alike)
         lines.append(Item(f"+{number(share)}  {text}", first.note(labels)))

@@ -72,10 +72,10 @@ class Preference:
         # Showing one more takes no more room than counting it.
         most = MAX_SHOWN + (len(self.reasons) == MAX_SHOWN + 1)
         shown = self.reasons[:most]
-        lines, told = [], set[Fact]()
+        lines, shown_facts = [], set[Fact]()
         for reason in shown:
-            lines.append(reason.item(self.fact, labels, told))
-            told.update(reason.facts)
+            lines.append(reason.item(self.fact, labels, shown_facts))
+            shown_facts.update(reason.facts)
         others = self.reasons[most:]
         if others:
             share = sum(reason.share for reason in others)

@@ -87,9 +87,9 @@ class Reason:
         """The rule with the largest share."""
         return self.rules[0] if self.rules else None
 
-    def clause(self, fact: Fact, labels: Labels, told: Collection[Fact] = ()) -> str:
-        """Return the reason in plain words, about the explained `fact`, without the facts already `told`."""
-        new = [one for one in self.facts if one not in told] or self.facts
+    def clause(self, fact: Fact, labels: Labels, shown: Collection[Fact] = ()) -> str:
+        """Return the reason in plain words, about the explained `fact`, without the facts already `shown`."""
+        new = [one for one in self.facts if one not in shown] or self.facts
         parts = [facts_clause(new, fact.arguments, labels)] if new else []
         parts += [self._denied(statement, fact, labels) for statement in self.grounding.absent]
         if parts:
@@ -126,8 +126,8 @@ class Reason:
 
     def because(self, fact: Fact, labels: Labels) -> str:
         """Return the clause after "because" in a sentence about the explained `fact`."""
-        told = self.clause(fact, labels)
-        return told if self._silent_subject is None else f"{told}, which is {self.how_often(labels)}"
+        shown = self.clause(fact, labels)
+        return shown if self._silent_subject is None else f"{shown}, which is {self.how_often(labels)}"
 
     def note(self, labels: Labels) -> str:
         """Return how often its strongest rule is right, its other groundings, and the number of similar rules."""
@@ -138,9 +138,9 @@ class Reason:
             parts.append(f"and {plural(self.num_rules - 1, 'similar rule')}")
         return ", ".join(parts)
 
-    def item(self, fact: Fact, labels: Labels, told: Collection[Fact] = ()) -> Item:
-        """Return its share and its clause, about the explained `fact`, without the facts already `told`."""
-        return Item(f"+{number(self.share)}  {self.clause(fact, labels, told)}", self.note(labels))
+    def item(self, fact: Fact, labels: Labels, shown: Collection[Fact] = ()) -> Item:
+        """Return its share and its clause, about the explained `fact`, without the facts already `shown`."""
+        return Item(f"+{number(self.share)}  {self.clause(fact, labels, shown)}", self.note(labels))
 
     def to_dict(self, fact: Fact, labels: Labels) -> dict[str, Any]:
         """Return plain values for JSON."""

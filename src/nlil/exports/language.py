@@ -143,15 +143,15 @@ def depends_on_graph(rule: Rule) -> bool:
 
 def _alternative(rule: Rule, leaves: Sequence[Leaf], excluded: tuple[Leaf, ...], graphs: bool) -> Alternative | None:
     # X = Y never holds if the variables are distinct, and its negation always does.
-    said = [leaf for leaf in dict.fromkeys(leaves) if not (leaf.equal and leaf.different)]
-    if any(leaf not in said and not leaf.negated for leaf in leaves):
+    leaves_left = [leaf for leaf in dict.fromkeys(leaves) if not (leaf.equal and leaf.different)]
+    if any(leaf not in leaves_left and not leaf.negated for leaf in leaves):
         return None
     head = [a for a in rule.head.arguments if isinstance(a, Variable)]
-    joined = _binding(said)
-    tested = tuple(leaf for leaf in said if leaf not in joined) + excluded
+    joined = _binding(leaves_left)
+    tested = tuple(leaf for leaf in leaves_left if leaf not in joined) + excluded
     bound = {variable for leaf in joined for variable in leaf.head_variables}
     unbound = tuple(variable for variable in head if variable not in bound)
-    return Alternative(joined, tested, unbound, _in_graph(rule, said) if graphs else ())
+    return Alternative(joined, tested, unbound, _in_graph(rule, leaves_left) if graphs else ())
 
 
 def _excluded(rule: Rule, step: Step) -> Leaf:

@@ -130,11 +130,11 @@ def formula_fidelity(
     if not found:
         return ()
     holds = formulas_hold(found, world, tested.entities, config.threads, config.memory)
-    said = []
+    documents = []
     for one, covered in zip(found, holds.T):
         is_member = tested.says(kb.predicate_id(one.rule.target))
         support, size, members = int((covered & is_member).sum()), int(covered.sum()), int(is_member.sum())
-        said.append(
+        documents.append(
             {
                 "class": one.rule.target.name,
                 "formula": str(one.rule),
@@ -145,7 +145,7 @@ def formula_fidelity(
                 "num_objects": members,
             }
         )
-    return tuple(said)
+    return tuple(documents)
 
 
 def scores_file(path: Path) -> dict[str, str]:

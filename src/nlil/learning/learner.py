@@ -262,8 +262,8 @@ class Fit:
         validation, held_out = self._validation(rules, trial)
         notes += held_out
         if counted is not None and found is not None:
-            rules, validation, said = self._with_training(found, rules, validation)
-            notes += said
+            rules, validation, training_notes = self._with_training(found, rules, validation)
+            notes += training_notes
         if validation is not None and config.search != "neural":
             validation, more = self._judged(validation)
             notes += more
@@ -470,14 +470,14 @@ class Fit:
 
         budget: dict[str, Any] = {"seed": config.seed, "threads": config.threads, "memory": config.memory}
         common: dict[str, Any] = {"size": config.rules_per_target, "progress": self.progress, "stop": self.stop}
-        told: dict[str, Any] = {"elsewhere": self.elsewhere, "calibrate": self._meaning}
+        protocol: dict[str, Any] = {"elsewhere": self.elsewhere, "calibrate": self._meaning}
         fold = None if validation is None else validation.largest
         if fold is None or fold.kb is self.kb:
-            common |= budget | told
+            common |= budget | protocol
             return make_theory(rules, self.kb, valid=self.given, author=config.theory_author, **common)
         judges = Judges(fold.facts, fold.known, fold.kb)
         judged = make_theory(
-            fold.rules, fold.kb, author=config.theory_author, judges=judges, **common, **budget, **told
+            fold.rules, fold.kb, author=config.theory_author, judges=judges, **common, **budget, **protocol
         )
         theory = make_theory(rules, self.kb, valid=self.given, author=judged.authors, **common, **budget)
         return replace(theory, aggregation=judged.aggregation, scores=judged.scores, calibration=judged.calibration)

@@ -106,18 +106,18 @@ class _Writer:
 
     def _conjunction(self, formula: Formula) -> str:
         """Write one conjunction, the scope in which an inequality between X and Y is written once."""
-        said: set[frozenset[str]] = set()
+        written: set[frozenset[str]] = set()
         items = formula.arguments if isinstance(formula, And) else (formula,)
-        return ", ".join(self._item(item, said) for item in items)
+        return ", ".join(self._item(item, written) for item in items)
 
-    def _item(self, formula: Formula, said: set[frozenset[str]]) -> str:
+    def _item(self, formula: Formula, written: set[frozenset[str]]) -> str:
         match formula:
             case Truth():
                 return "true"
             case Not(argument):
                 return f"\\+ {self._negated(argument)}"
             case Statement():
-                return self._statement(formula, said)
+                return self._statement(formula, written)
             case _:
                 return f"({self.disjunction(formula)})"
 
@@ -131,7 +131,7 @@ class _Writer:
     def _compares(self, statement: Statement) -> bool:
         return self._distinct and statement.num_variables > 1
 
-    def _statement(self, statement: Statement, said: set[frozenset[str]]) -> str:
+    def _statement(self, statement: Statement, written: set[frozenset[str]]) -> str:
         names: dict[int, str] = {}
         atoms = [self._atom(p, *[self._node(statement, node, names) for node in nodes]) for p, nodes in statement.atoms]
         if statement.equal is not None:
@@ -139,14 +139,14 @@ class _Writer:
         text = ", ".join(atoms)
         if self._exact and not _holds_together(statement):
             text = f"({text})"
-        return ", ".join([text, *self._inequalities(statement, names, said)])
+        return ", ".join([text, *self._inequalities(statement, names, written)])
 
     def _node(self, statement: Statement, node: int, names: dict[int, str]) -> str:
         if node not in names:
             names[node] = self._anchor(statement.anchors[node])
         return names[node]
 
-    def _inequalities(self, statement: Statement, names: dict[int, str], said: set[frozenset[str]]) -> list[str]:
+    def _inequalities(self, statement: Statement, names: dict[int, str], written: set[frozenset[str]]) -> list[str]:
         """Return Z1 \\= X for every pair of variables of the statement, the later variable first."""
         if not self._distinct:
             return []
@@ -155,8 +155,8 @@ class _Writer:
             variables.append(statement.equal.name)
         result = []
         for later, earlier in ((b, a) for a, b in combinations(dict.fromkeys(variables), 2)):
-            if frozenset((later, earlier)) not in said:
-                said.add(frozenset((later, earlier)))
+            if frozenset((later, earlier)) not in written:
+                written.add(frozenset((later, earlier)))
                 result.append(f"{later} \\= {earlier}")
         return result
 

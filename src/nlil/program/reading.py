@@ -213,14 +213,14 @@ def _closed_world(base: Base, target: Symbol, good: Set[tuple[int, ...]]) -> tup
     total = 1
     for domain in domains:
         total *= len(domain)
-    told = "no negative examples: every other tuple of entities of the same types counts as one"
+    note = "no negative examples: every other tuple of entities of the same types counts as one"
     if total <= MAX_CLOSED_WORLD:
         bad = [row for row in product(*domains) if row not in good]
-        return bad, f"{told} ({len(bad):,})"
+        return bad, f"{note} ({len(bad):,})"
     random = np.random.default_rng(0)  # the same sample for every seed
     drawn = np.column_stack([random.choice(domain, MAX_CLOSED_WORLD) for domain in domains])
     bad = [row for row in dict.fromkeys(map(tuple, drawn.tolist())) if row not in good]
-    return bad, f"{told} (a sample of {len(bad):,} of {total - len(good):,})"
+    return bad, f"{note} (a sample of {len(bad):,} of {total - len(good):,})"
 
 
 def dataset_task(dataset: Dataset, target: str | None, bias: Bias) -> Task:

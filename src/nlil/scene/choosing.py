@@ -119,8 +119,8 @@ def choose(
             break
         progress("rules of classes", number, steps)
         if training is not None and number in _training_rounds(training, choice.rounds):
-            said = search.train(training, progress, stop)
-            search.join([part for formulas in said.values() for formula in formulas for part in formula])
+            trained = search.train(training, progress, stop)
+            search.join([part for formulas in trained.values() for formula in formulas for part in formula])
         search.add(full * (number + 1) // choice.rounds)
     extra = max(len(search.model) - choice.pairs, 0)
     for left in range(choice.thinnings - 1, -1, -1):
@@ -169,9 +169,11 @@ def choose_formulas(
     search = _Search(patterns, rows, everything.label, everything.shares, choice, (nothing, nothing))
     priors, worth = search.model, search.gains()  # statements are chosen by their gain over the priors
     search.add(FIRST_PAIRS * (everything.shares.shape[1] - 1))
-    said = search.train(training, progress, stop, worth)
+    trained = search.train(training, progress, stop, worth)
     held = search.data.held.tocsc()
-    best = {c: best_formula(formulas, held, search.data.label == c, training) for c, formulas in sorted(said.items())}
+    best = {
+        c: best_formula(formulas, held, search.data.label == c, training) for c, formulas in sorted(trained.items())
+    }
     best = {c: formula for c, formula in best.items() if formula}
     found = with_disjunctions(patterns, list(best.values()))
     number = len(patterns) + np.arange(len(best), dtype=np.int32)

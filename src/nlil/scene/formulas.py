@@ -122,10 +122,12 @@ def train_classes(
         allowed = np.arange(width) < np.array([len(one.statement) for one in some])[:, None]
         padded = [np.pad(one.holds, ((0, 0), (0, width - len(one.statement)))) for one in some]
         seeds = [int(np.random.SeedSequence((seed, 18, one.target)).generate_state(1)[0]) for one in some]
-        said = train_disjunctions(padded, [one.is_member for one in some], allowed, settings, seeds, training.positives)
+        formulas_found = train_disjunctions(
+            padded, [one.is_member for one in some], allowed, settings, seeds, training.positives
+        )
         return {
             one.target: [_of_lines(formula, one.statement, atoms) for formula in found]
-            for one, found in zip(some, said)
+            for one, found in zip(some, formulas_found)
         }
 
     pool: Pool[None] = Pool(lambda: None, settings.threads if settings.device == "cpu" else 1)
@@ -205,7 +207,7 @@ def _of_lines(formula: Sequence[tuple[tuple[int, bool], ...]], statement: Longs,
 
 
 def best_formula(
-    said: Sequence[Disjunction], held: sparse.csc_array, is_member: Mask, training: FormulaTraining
+    extracted: Sequence[Disjunction], held: sparse.csc_array, is_member: Mask, training: FormulaTraining
 ) -> Disjunction:
     """Return one formula of a class; an empty one if training found none.
 
@@ -213,14 +215,14 @@ def best_formula(
     that do not raise F1; otherwise it is the formula of the best restart.
 
     Args:
-        said: The formula of each restart, the best one first.
+        extracted: The formula of each restart, the best one first.
         held: (objects, lines), which line holds for which object.
         is_member: Which objects are of the class.
         training: How formulas are trained.
     """
     if not training.settings.select:
-        return next((formula for formula in said if formula), ())
-    pool = list(dict.fromkeys(part for formula in said for part in formula))
+        return next((formula for formula in extracted if formula), ())
+    pool = list(dict.fromkeys(part for formula in extracted for part in formula))
     holds = [holds_for(held, part) for part in pool]
     if not pool:
         return ()

@@ -246,8 +246,8 @@ def plan_scenes(names: SceneNames, random: np.random.Generator) -> ScenePlan:
     draft = _Draft(names, random)
     for rule in sorted(wanted, key=lambda rule: (-rule.rate, rule.head)):  # large ones first, while there is room
         draft.plant(rule)
-    said = draft.relation_rate * (1 - LEFT_OUT)
-    missing = np.maximum(names.relation_share * RELATIONS_PER_OBJECT - said, 0.02 * names.relation_share)
+    kept_relations = draft.relation_rate * (1 - LEFT_OUT)
+    missing = np.maximum(names.relation_share * RELATIONS_PER_OBJECT - kept_relations, 0.02 * names.relation_share)
     random_relations = missing / missing.sum() * RANDOM_RELATIONS * RELATIONS_PER_OBJECT
     # As many random attributes as planted ones, so that an attribute alone does not reveal a class.
     random_attributes = draft.attribute_rate + draft.attribute_rate.sum() / len(names.attributes) / 4
@@ -443,11 +443,11 @@ class _World:
         """
         copies = np.arange(count)
         for relation, subject, object in piece.relations:
-            said = copies[self.random.random(count) >= LEFT_OUT]
-            self.relations.append((relation, start + subject * count + said, start + object * count + said))
+            kept = copies[self.random.random(count) >= LEFT_OUT]
+            self.relations.append((relation, start + subject * count + kept, start + object * count + kept))
         for attribute, thing in piece.attributes:
-            said = copies[self.random.random(count) >= LEFT_OUT]
-            self.attributes.append((attribute, start + thing * count + said))
+            kept = copies[self.random.random(count) >= LEFT_OUT]
+            self.attributes.append((attribute, start + thing * count + kept))
 
     def _loose_classes(self, placed: Ids) -> Ids:
         """Return the classes of further objects, so that every class has its share; at least one object per graph."""

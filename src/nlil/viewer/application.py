@@ -147,8 +147,8 @@ def application(data: PageData, guard: Guard, reopen: Callable[[], PageData] | N
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
-        said = {404: "there is no page at this address", 405: "this address takes another kind of request"}
-        return show.error(request, error.status_code, said.get(error.status_code, str(error.detail)))
+        messages = {404: "there is no page at this address", 405: "this address takes another kind of request"}
+        return show.error(request, error.status_code, messages.get(error.status_code, str(error.detail)))
 
     @app.exception_handler(Exception)
     async def broken(request: Request, error: Exception) -> Response:

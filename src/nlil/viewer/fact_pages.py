@@ -140,12 +140,12 @@ def waterfall_document(data: PageData, explanation: Explanation, explainer: Expl
     Each begins where the one before it ended, and links to its strongest rule. Frequency comes last, after the
     `other_share` of reasons that are not shown.
     """
-    told = [reason for reason in explanation.reasons if reason.kind != "frequency"]
+    reasons = [reason for reason in explanation.reasons if reason.kind != "frequency"]
     frequent = [reason for reason in explanation.reasons if reason.kind == "frequency"]
-    others = told[MAX_REASONS:]
+    others = reasons[MAX_REASONS:]
     other_share = sum(reason.share for reason in others)
     steps, begin = [], 0.0
-    for reason in (*told[:MAX_REASONS], *frequent):
+    for reason in (*reasons[:MAX_REASONS], *frequent):
         begin += other_share if reason.kind == "frequency" else 0
         step = {**reason.to_dict(explanation.fact, data.labels), "begin": begin}
         if reason.strongest is not None:
@@ -197,14 +197,14 @@ def object_document(data: PageData, fact: Fact) -> Document | None:
     classes = data.object_classes(data.kb.entities.id(fact.arguments[0])) if data.has_scenes else None
     if classes is None:
         return None
-    told = classes.to_dict()
+    shown = classes.to_dict()
     facts = [Fact(predicate, fact.arguments[:1]) for predicate, _ in classes.ranked]
     is_class = fact.predicate.arity == 1
     candidates = [
         {**candidate, "fact": fact_text(one), "is_other": is_class and one != fact}
-        for candidate, one in zip(told["candidates"], facts)
+        for candidate, one in zip(shown["candidates"], facts)
     ]
-    return {**told, "candidates": candidates}
+    return {**shown, "candidates": candidates}
 
 
 def contrast_page(data: PageData, parameters: Parameters, number: int) -> Page:
@@ -221,15 +221,15 @@ def contrast_page(data: PageData, parameters: Parameters, number: int) -> Page:
     found = explain_contrast(places[0][0], places[1][0], fact, rival, side)
     document = {"side": side, "names": list(found.names), **found.to_dict()}
     for name, preference, (explainer, rows) in zip(("first", "second"), (found.first, found.second), places):
-        told = document[name]
-        told["links"] = fact_document(data, preference.fact)
-        for listed, reason in zip(told["reasons"], preference.reasons):
+        shown = document[name]
+        shown["links"] = fact_document(data, preference.fact)
+        for listed, reason in zip(shown["reasons"], preference.reasons):
             listed["links"] = [fact_document(data, one) for one in reason.facts]
             if reason.strongest is not None:
                 listed |= linked_rule(data, data.row_of(reason.strongest.rule, explainer, rows))
-        told["num_weaker"] = max(len(told["reasons"]) - MAX_REASONS, 0)
-        told["weaker_share"] = sum(reason.share for reason in preference.reasons[MAX_REASONS:])
-        told["reasons"] = told["reasons"][:MAX_REASONS]
+        shown["num_weaker"] = max(len(shown["reasons"]) - MAX_REASONS, 0)
+        shown["weaker_share"] = sum(reason.share for reason in preference.reasons[MAX_REASONS:])
+        shown["reasons"] = shown["reasons"][:MAX_REASONS]
     one, two = found.names
     return Page("contrast.html", f"Why {one} rather than {two}", document)
 

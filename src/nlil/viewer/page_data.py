@@ -185,8 +185,8 @@ class PageData:
     def judge(self, row: int, verdict: str, note: str) -> None:
         """Store a `verdict` on the rule of a `row`, with a `note`, in the run folder; an empty one removes it."""
         rule = self.rules.rule(row)
-        said = Verdict(verdict, note, datetime.now(UTC).isoformat(timespec="seconds")) if verdict else None
-        self.use_feedback(save_verdict(self.run.path, str(rule), said))
+        judged = Verdict(verdict, note, datetime.now(UTC).isoformat(timespec="seconds")) if verdict else None
+        self.use_feedback(save_verdict(self.run.path, str(rule), judged))
 
     def use_feedback(self, feedback: Feedback) -> None:
         """Answer by the verdicts in `feedback` from now on; other viewers of the run give verdicts too."""

@@ -328,10 +328,10 @@ def entity_page(data: PageData, parameters: Parameters, number: int) -> Page:
     classes = data.object_classes(number)
     if classes is not None:
         document["object"] = {
-            **(told := classes.to_dict(MAX_CLASSES)),
+            **(listed := classes.to_dict(MAX_CLASSES)),
             "candidates": [
                 {**candidate, "fact": fact_text(Fact(p, (name,))), "is_true": p in classes.true}
-                for (p, _), candidate in zip(classes.ranked, told["candidates"])
+                for (p, _), candidate in zip(classes.ranked, listed["candidates"])
             ],
         }
     opened = opened_entities(parameters.text("open"), data.kb.num_entities)
@@ -442,8 +442,8 @@ def rule_page(data: PageData, parameters: Parameters, number: int) -> Page:
     first = data.cards.card(number, examples=size, counterexamples=0, offset=first_of(parts["examples"]))
     second = data.cards.card(number, examples=0, counterexamples=size, offset=first_of(parts["counterexamples"]))
     card = first.to_dict()
-    said = second.to_dict()
-    card["predictions"], card["counterexamples"] = said["predictions"], said["counterexamples"]
+    further = second.to_dict()
+    card["predictions"], card["counterexamples"] = further["predictions"], further["counterexamples"]
     for name, instances in (
         ("examples", first.examples),
         ("counterexamples", second.counterexamples),
