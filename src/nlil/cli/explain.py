@@ -41,7 +41,7 @@ def explain(
     without: list[str] | None = None,
     add: list[str] | None = None,
 ) -> None:
-    """Explain a fact in a dozen lines: the strongest reason, further independent ones, and what speaks against it.
+    """Explain a fact in a dozen lines: the strongest reason, further independent ones, and the evidence against it.
 
     Args:
         session: The common options.
@@ -158,7 +158,7 @@ def show(
         used = sum(-(-len(view) // width) for view in views)
         views.append(as_tree(fitting(explanation, width, MAX_LINES - used)))
     if out is not None:
-        views.append(f"drawn in {out}")
+        views.append(f"picture written to {out}")
     more: dict[str, Any] = {"picture": None if out is None else str(out), "near": near}
     if classes is not None:
         more["object"] = classes.to_dict(MAX_CLASSES)

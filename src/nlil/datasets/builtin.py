@@ -107,7 +107,7 @@ def builtin_names() -> dict[str, str]:
     from .planted import CONSTRUCTS_BY_NAME
 
     described = {builtin.name: builtin.description for builtin in BUILTINS}
-    return described | {PLANTED: f"one rule to be found again; planted:C, where C is {', '.join(CONSTRUCTS_BY_NAME)}"}
+    return described | {PLANTED: f"one planted rule to recover; planted:C, where C is {', '.join(CONSTRUCTS_BY_NAME)}"}
 
 
 def make_builtin(source: str, seed: int = 0) -> Dataset | None:

@@ -169,7 +169,7 @@ def _least_loss(given: Doubles, planted: Doubles, start: Doubles, odds: float | 
             slope = slope + terms.T @ ((sigmoid(log_odds) - is_planted) * by_z) / count
         return total + RIDGE / 2 * float((weights[:-1] ** 2).sum()), slope
 
-    bounds = [(0.0, None)] * (len(start) - 1) + [(None, None)]  # nothing that speaks against a fact speaks for it
+    bounds = [(0.0, None)] * (len(start) - 1) + [(None, None)]  # evidence against a fact never counts for it
     return np.asarray(minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x)
 
 

@@ -1,4 +1,4 @@
-"""An explanation in a dozen lines: one sentence, further independent reasons, and what speaks against the fact.
+"""An explanation in a dozen lines: one sentence, further independent reasons, and the evidence against the fact.
 
 `explanation` is the result of `explain`; `width` is that of a screen in characters.
 """
@@ -138,7 +138,7 @@ def _lines(explanation: Explanation, further: int, against: int) -> list[Item]:
     if weaker:
         lines.append(Item(f"+{number(_total(weaker))}  {plural(len(weaker), 'weaker reason')}"))
     if rest["absence"]:
-        what = plural(len(rest["absence"]), "reason") + " of absence"
+        what = plural(len(rest["absence"]), "reason") + ": what is absent"
         lines.append(Item(f"+{number(_total(rest['absence']))}  {what}", rest["absence"][0].clause(fact, labels)))
     frequent = [r for r in rest["frequency"] if r.share >= MIN_FREQUENCY_SHARE or not families]
     lines += [Item(f"+{number(reason.share)}  frequency", reason.note(labels)) for reason in frequent]

@@ -61,7 +61,7 @@ class Probabilities:
         return self._known[1]
 
     def rival(self, fact: Fact, rule: Rule) -> Predicate | None:
-        """Return the most probable class, other than that of `fact`, that the absence in `rule` speaks against.
+        """Return the most probable class, other than that of `fact`, that the absence in `rule` counts against.
 
         The rule must not support that class as well.
         """

@@ -75,7 +75,7 @@ class Reason:
     num_ways: int = 1
     num_rules: int = 1
     rival: Predicate | None = None
-    """For the absence of something, if a class is explained: the class that it speaks against."""
+    """For the absence of something, if a class is explained: the class that it counts against."""
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -94,7 +94,7 @@ class Reason:
         parts += [self._denied(statement, fact, labels) for statement in self.grounding.absent]
         if parts:
             rival = self.rival if self.kind == "absence" else None
-            against = "" if rival is None else f": speaks against {labels.predicates.get(rival.name, rival.name)}"
+            against = "" if rival is None else f": counts against {labels.predicates.get(rival.name, rival.name)}"
             return " and ".join(parts) + against
         return "frequency" if self.kind == "frequency" else f"{plural(self.num_rules, 'weaker rule')}"
 

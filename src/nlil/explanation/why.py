@@ -196,7 +196,7 @@ class Explanation(HasOutline):
         )
 
     def outline(self) -> Item:
-        """Return one sentence, further reasons, and what speaks against the fact; `listing` has everything."""
+        """Return one sentence, further reasons, and the evidence against the fact; `listing` has everything."""
         return brief(self)
 
 
@@ -389,7 +389,7 @@ class Explainer:
         return tuple(self._with_rival(reason, found.fact) for reason in found_reasons)
 
     def _with_rival(self, reason: Reason, fact: Fact) -> Reason:
-        """Add the class that an absence speaks against, if classes compete."""
+        """Add the class that an absence counts against, if classes compete."""
         if reason.kind != "absence" or reason.strongest is None:
             return reason
         return replace(reason, rival=self.probabilities.rival(fact, reason.strongest.rule))
