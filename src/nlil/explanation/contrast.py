@@ -35,7 +35,7 @@ MAX_SHOWN = 3
 
 @dataclass(frozen=True)
 class Preference:
-    """One of the two, and what speaks for it but not, or less, for the other.
+    """One of the two, and the reasons that count more for it than for the other.
 
     `fact` is the answer, `score` its full score; `reasons` are those that the other lacks. `same_share` is the part of
     the score that the other has too, `num_same` the number of rules that count for both. `excluded` is the fact that
