@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from nlil.data.kb import KnowledgeBase
 from nlil.kernel.graph import Graph
 from nlil.kernel.hidden import HiddenFact
-from nlil.kernel.walk import FEW, NO_LIMIT, reach, walk_space
+from nlil.kernel.walk import FEW_EDGES, NO_LIMIT, reach, walk_space
 from nlil.search.chains import CHEAP, ChainCounter
 from nlil.search.options import CountingTask, CountOptions
 
@@ -53,7 +53,7 @@ def test_counts_are_those_of_all_paths(kb: KnowledgeBase, steps: list[int], chea
 
 
 @settings(deadline=None, max_examples=60)
-@given(dense_bases(), st.lists(st.integers(0, 3), min_size=3, max_size=6), st.sampled_from([0, 2, FEW]))
+@given(dense_bases(), st.lists(st.integers(0, 3), min_size=3, max_size=6), st.sampled_from([0, 2, FEW_EDGES]))
 def test_a_walk_reaches_every_end_once(kb: KnowledgeBase, steps: list[int], few: int) -> None:
     graph = Graph.of(kb.crisp)
     space = walk_space(kb.num_entities, len(steps), few)

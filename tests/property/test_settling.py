@@ -13,7 +13,7 @@ from nlil.data.kb import KnowledgeBase
 from nlil.evaluation.plan import RowsByShape
 from nlil.evaluation.ranking import Ranker
 from nlil.evaluation.scoring import load_priors, total_of
-from nlil.evaluation.settling import SHORT, is_settled, most_to_come, score_until_settled
+from nlil.evaluation.settling import SHORT_STEPS, is_settled, most_to_come, score_until_settled
 from nlil.kernel.aggregation import KINDS, UNIT, Aggregation, add, clear, score, score_space
 from nlil.kernel.exclusion import Exclusion
 from nlil.kernel.hidden import HiddenFact
@@ -108,7 +108,7 @@ def test_beside_rules_of_other_shapes_too(kb: KnowledgeBase, data: st.DataObject
     length = np.where(of.is_program, 0, of.lengths)
     parts = RowsByShape.of(of, ranker._shapes)
     without = np.ones(len(of), bool)
-    without[parts.chain[length[parts.chain] > SHORT]] = False
+    without[parts.chain[length[parts.chain] > SHORT_STEPS]] = False
     short = Ranker(of.take(without), kb, threads=1).rank(asked, kb.facts)
     answers = kb.facts.of(target)
     walked = np.broadcast_to(ranks.walked, len(ranks.fact))

@@ -22,7 +22,7 @@ MMAP_THRESHOLD, LARGE_ARRAY = -3, 4 * 2**20
 TRIM_THRESHOLD, FREE_AT_TOP = -1, 2 * LARGE_ARRAY
 """The number of M_TRIM_THRESHOLD, and the free bytes that may stay at the end of a heap."""
 
-SHORT = 62
+MAX_SUMMARY = 62
 """Characters of the help of a command in the list of all, on a terminal of 80 columns."""
 
 COMMANDS: Mapping[str, str] = {
@@ -109,7 +109,7 @@ def short_help(text: str) -> str:
     'Show the theory of a predicate.'
     """
     first = " ".join(text.partition("\n\n")[0].split())
-    return first if len(first) <= SHORT else re.split(r"[:;,] ", first)[0].removesuffix(".") + "."
+    return first if len(first) <= MAX_SUMMARY else re.split(r"[:;,] ", first)[0].removesuffix(".") + "."
 
 
 def settings_help() -> str:

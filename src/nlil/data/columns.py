@@ -36,7 +36,7 @@ ENDS = (
 )
 ENTITIES = ("entity", "node", "subject", "id")
 PREDICATES = ("predicate", "relation", "relationship", "relation_type", "edge_type", "rel", "type", "property", "edge")
-SURE = ("predicate", "relation", "relationship", "relation_type", "edge_type")
+CLEAR_PREDICATES = ("predicate", "relation", "relationship", "relation_type", "edge_type")
 """Those that are hardly ever the predicate of a fact: of three columns, the other two are its ends."""
 CLASSES = (*PREDICATES, "class", "label", "labels")
 """Column names for the predicate of a unary fact."""
@@ -197,7 +197,7 @@ def _recognised(names: Sequence[str]) -> dict[str, int]:
         if (label := first(("name", "title"), list(found.values()))) is not None and names[entity] == "id":
             found["label"] = label
     is_plain = len(names) == 3 and not any(first(some) is not None for some in FURTHER.values())
-    if not found and is_plain and (predicate := first(SURE)) is not None:
+    if not found and is_plain and (predicate := first(CLEAR_PREDICATES)) is not None:
         ends = [place for place in range(3) if place != predicate]
         found = {"subject": ends[0], "predicate": predicate, "object": ends[1]}
     if found:

@@ -39,7 +39,7 @@ from .plan import (
 )
 from .programs import program_evidence
 from .queries import AnswerIndex, QueryBatch, RankingTask, TargetGroup, TargetQueries, flat, queries_done
-from .settling import SHORT
+from .settling import SHORT_STEPS
 
 Result = TypeVar("Result")
 Planned = tuple[int, Plan, RuleSet]
@@ -300,7 +300,7 @@ class Ranker:
         if self.device == "cpu" or not self.top or not self.graph.is_crisp or self._crosses:
             return False
         rules = self.rules
-        is_long = (self._shapes.length > SHORT)[rules.body] if len(rules) else np.zeros(0, bool)
+        is_long = (self._shapes.length > SHORT_STEPS)[rules.body] if len(rules) else np.zeros(0, bool)
         walked = np.bincount(rules.head[is_long], minlength=self.kb.num_predicates)
         on_cpu = int(np.count_nonzero(walked[queried] > MOST_WALKED))
         return 2 * on_cpu <= len(queried) and resolve_device(self.device) == "cuda"

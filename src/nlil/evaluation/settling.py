@@ -18,7 +18,7 @@ from ..kernel.walk import NO_LIMIT
 from .plan import Plan, back_prior_of
 from .scoring import chain, collect, is_soft, sum_touched, total_of, untouched_from, untouched_total
 
-SHORT = 2
+SHORT_STEPS = 2
 """Chains of up to this many steps are always walked."""
 APART = 2 * RESOLUTION
 """Scores that differ by more are never tied, however they are rounded."""
@@ -37,13 +37,13 @@ def score_until_settled(
     """
     # There is no bound if all rules count, and none is implemented for soft facts.
     settles = len(weight) > 0 and top > 0 and not is_soft(plan.chain_weight)
-    touched = collect(graph, plan, hidden, top, SHORT if settles else NO_LIMIT, extra, space)
+    touched = collect(graph, plan, hidden, top, SHORT_STEPS if settles else NO_LIMIT, extra, space)
     touched = sum_touched(graph, plan, hidden, strongest_only, space, touched)
     if not settles:
         return touched, True
     base, last_checked, walked = back_prior_of(plan, hidden.start), np.int64(2**62), False
     for i in range(len(plan.chain_length)):
-        if plan.chain_length[i] <= SHORT:
+        if plan.chain_length[i] <= SHORT_STEPS:
             continue
         left = most_to_come(plan.chain_evidence, i, weight)
         if 2 * left <= last_checked:  # the check takes time: only when the bound has halved

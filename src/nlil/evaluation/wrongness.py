@@ -14,7 +14,7 @@ facts are wrong, so the smallest ratio (share of the given facts beyond a thresh
 upper bound of pi, and this bound is used for pi.
 
 Rules were counted on the given facts, so they support a given wrong fact a little more than a planted
-one. Features are therefore clipped far from their means (WIDE).
+one. Features are therefore clipped far from their means (MAX_DEVIATIONS).
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from ..kernel.ruleset import RuleSet
 from ..progress import Progress, silent
 from .rivals import FactRivals, fact_rivals
 
-TRIES = 20
+MAX_DRAWS = 20
 """How often another entity is drawn before a fact is kept: its predicate may hold for nearly all pairs."""
 PLANTED_SHARE = 0.05
 """The share of the facts that are replaced at once; with more, rules would no longer hold."""
 ENOUGH_PLANTED, LEAST_PLANTED, MOST_PLANTED = 200, 50, 2000
-"""Facts are planted in at most ROUNDS rounds, until there are enough. Fewer than the least do not determine a map."""
-ROUNDS = 10
-WEAK = 1e-3
+"""Facts are planted round by round until there are enough. Fewer than the least do not determine a map."""
+MAX_ROUNDS = 10
+LEAST_EVIDENCE = 1e-3
 """The smallest evidence that is distinguished from none, in natural units: the logarithm needs a floor."""
-WIDE = 2.0
+MAX_DEVIATIONS = 2.0
 """Features are clipped at this many standard deviations from the mean."""
 RIDGE = 1e-3
 LEAST_BEYOND = 0.25
@@ -54,7 +54,7 @@ class WrongnessMap:
     """From rivals to probabilities, for the facts of one arity.
 
     `usual` is (2, predicates): the mean ln(rank) of facts of each predicate, by place. `mean` and `scale` standardise
-    the measures, `weights` are those of z. `rate` is the estimated share of wrong facts; `num_planted` facts were
+    the features, `weights` are those of z. `rate` is the estimated share of wrong facts; `num_planted` facts were
     planted. `unit` is that of the aggregation.
     """
 
@@ -68,7 +68,7 @@ class WrongnessMap:
 
     def __call__(self, rivals: FactRivals) -> Doubles:
         """Return the probability that each fact of `rivals` is wrong."""
-        z = _terms(_measures(rivals, self.usual, self.unit), self.mean, self.scale) @ self.weights
+        z = _terms(_features(rivals, self.usual, self.unit), self.mean, self.scale) @ self.weights
         return np.clip(sigmoid(z), RESOLUTION, 1 - RESOLUTION)
 
 
@@ -98,10 +98,10 @@ def fit_wrongness(
     for arity, rivals in sorted(given.items()):
         rows = np.flatnonzero(kb.facts.isin(rivals.facts))
         at_once = min(int(PLANTED_SHARE * len(rows)), MOST_PLANTED)
-        if at_once * ROUNDS < LEAST_PLANTED:
+        if at_once * MAX_ROUNDS < LEAST_PLANTED:
             continue
         parts: list[FactRivals] = []
-        for _ in range(min(ROUNDS, -(-ENOUGH_PLANTED // at_once))):
+        for _ in range(min(MAX_ROUNDS, -(-ENOUGH_PLANTED // at_once))):
             changed, wrong = plant(kb, random.permutation(rows)[:at_once], Facts.empty(), random)
             wrong = wrong[np.isin(wrong.predicate, rivals.facts.predicate)]
             parts += fact_rivals(rules, changed, wrong, threads, memory, progress).values()
@@ -110,10 +110,10 @@ def fit_wrongness(
     return found
 
 
-def _measures(rivals: FactRivals, usual: Doubles, unit: float) -> Doubles:
+def _features(rivals: FactRivals, usual: Doubles, unit: float) -> Doubles:
     """(facts, 4): the larger and the smaller margin, and surprise, of the two places."""
     own, other = rivals.own / SCALE, rivals.evidence / SCALE
-    margin = np.log((other + WEAK) / (own + WEAK))
+    margin = np.log((other + LEAST_EVIDENCE) / (own + LEAST_EVIDENCE))
     if unit:  # of classes that were fitted together evidence is a log-odds
         margin = np.where(np.isnan(rivals.lead), margin, (other - own) / unit)
     surprise = np.log(rivals.rank) - usual[:, rivals.facts.predicate]
@@ -126,16 +126,18 @@ def _usual(rivals: FactRivals, num_predicates: int) -> Doubles:
     return np.stack([np.bincount(predicate, np.log(rank), num_predicates) / count for rank in rivals.rank])
 
 
-def _terms(measures: Doubles, mean: Doubles, scale: Doubles) -> Doubles:
-    """(facts, 5): the standardised measures, cut, and 1."""
-    return np.column_stack((np.clip((measures - mean) / scale, -WIDE, WIDE), np.ones(len(measures))))
+def _terms(features: Doubles, mean: Doubles, scale: Doubles) -> Doubles:
+    """(facts, 5): the standardised features, clipped, and 1."""
+    return np.column_stack(
+        (np.clip((features - mean) / scale, -MAX_DEVIATIONS, MAX_DEVIATIONS), np.ones(len(features)))
+    )
 
 
 def _fit(given: FactRivals, planted: FactRivals, unit: float, num_predicates: int) -> WrongnessMap:
     usual = _usual(given, num_predicates)
-    measured = _measures(given, usual, unit)
-    mean, scale = measured.mean(axis=0), measured.std(axis=0) + RESOLUTION
-    given_terms, planted_terms = (_terms(m, mean, scale) for m in (measured, _measures(planted, usual, unit)))
+    found = _features(given, usual, unit)
+    mean, scale = found.mean(axis=0), found.std(axis=0) + RESOLUTION
+    given_terms, planted_terms = (_terms(m, mean, scale) for m in (found, _features(planted, usual, unit)))
     # Without a rate the odds are those of a logistic regression of planted against given facts; it orders them.
     plain = _least_loss(given_terms, planted_terms, np.zeros(given_terms.shape[1]), None)
     rate = _rate(given_terms @ plain, planted_terms @ plain)
@@ -198,7 +200,7 @@ def plant(kb: KnowledgeBase, rows: Longs, known: Facts, random: np.random.Genera
     """
     known, left = kb.facts + known, np.sort(rows)
     replaced, parts = np.zeros(len(kb.facts), bool), [Facts.empty()]
-    for _ in range(TRIES):
+    for _ in range(MAX_DRAWS):
         drawn, is_drawn = _draw(kb, kb.facts[left], random)
         taken = Facts.join([known, *parts])
         good = is_drawn & ~drawn.isin(taken) & (drawn.subject != drawn.object) & _is_first(drawn)

@@ -24,7 +24,7 @@ from .compiled import compiled
 from .walk import WalkSpace, walk_space
 
 SCALE = 2.0**40
-SURE = 1.0 - 1e-12
+MAX_WEIGHT = 1.0 - 1e-12
 """Upper limit of a weight; certainty would drown out every other rule."""
 RESOLUTION = 1e-9
 SHIFT = 12
@@ -128,13 +128,13 @@ DEFAULT = Aggregation()
 
 def evidence(weight: Doubles) -> Longs:
     """Return the evidence (int64) of rules with these weights; `weight` is in [0, 1]."""
-    return np.rint(-np.log1p(-np.clip(weight, 0.0, SURE)) * SCALE).astype(np.int64)
+    return np.rint(-np.log1p(-np.clip(weight, 0.0, MAX_WEIGHT)) * SCALE).astype(np.int64)
 
 
 @compiled
 def degree_evidence(weight: float) -> int:
     """`evidence` of one weight, inside compiled loops."""
-    return int(np.rint(-np.log1p(-min(max(weight, 0.0), SURE)) * SCALE))
+    return int(np.rint(-np.log1p(-min(max(weight, 0.0), MAX_WEIGHT)) * SCALE))
 
 
 def score(evidence: Longs) -> Doubles:

@@ -22,7 +22,7 @@ from .ruleset import COLUMNS, FIRST, NO_ENTITY, SECOND, UNKNOWN, RuleSet
 
 BODIES = "bodies.parquet"
 """Beside the rules: one row per line. The bodies are the lines marked `is_body`, followed by the programs."""
-MOST = 2**62
+MAX_COUNT = 2**62
 """Upper limit of a count in a file; sums of a few stay below the largest int64."""
 
 
@@ -71,10 +71,10 @@ def load_rules(path: Path, entities: Vocabulary) -> RuleSet:
         head_entity=integers(table, "head_entity", NO_ENTITY, len(entities) - 1, np.int32),
         fixed=integers(table, "fixed", 0, SECOND, np.int8),
         body=integers(table, "body", 0, len(bodies) - 1, np.int32),
-        support=integers(table, "support", 0, MOST),
-        body_size=integers(table, "body_size", 0, MOST),
-        head_size=integers(table, "head_size", 0, MOST),
-        pca_body=integers(table, "pca_body", UNKNOWN, MOST),
+        support=integers(table, "support", 0, MAX_COUNT),
+        body_size=integers(table, "body_size", 0, MAX_COUNT),
+        head_size=integers(table, "head_size", 0, MAX_COUNT),
+        pca_body=integers(table, "pca_body", UNKNOWN, MAX_COUNT),
         weight=numbers(table, "weight").astype(np.float32) if "weight" in table.column_names else None,
         aggregation=Aggregation(**about["aggregation"]),
         requested=_predicates(about["requested"]),

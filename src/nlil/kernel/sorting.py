@@ -6,7 +6,7 @@ import numpy as np
 
 from .compiled import compiled
 
-SHORT = 16
+SHORT_SLICE = 16
 """Ranges up to this length are sorted by insertion."""
 
 
@@ -17,7 +17,7 @@ def sort_range(values: np.ndarray, begin: int, end: int) -> None:
     top = 0
     low, high = begin, end - 1
     while True:
-        while high - low >= SHORT:
+        while high - low >= SHORT_SLICE:
             first, middle, last = values[low], values[(low + high) // 2], values[high]
             pivot = max(min(first, middle), min(max(first, middle), last))
             i, j = low, high

@@ -4,7 +4,7 @@ This is the compiled version of `phi` for a single start and crisp facts; counti
 all use it. Distinct variables are exact: a path never revisits an entity. Two kinds of pruning keep that cheap without
 changing the answer:
 - not distinct: an entity is expanded once at each depth;
-- distinct, moves only: an entity with more than `FEW` edges is expanded again only if that can lead to new ends
+- distinct, moves only: an entity with more than `FEW_EDGES` edges is expanded again only if that can lead to new ends
   (`is_needless`).
 """
 
@@ -23,7 +23,7 @@ from .hidden import HiddenFact, hides, hides_member
 NO_LIMIT = 2**62
 BLOCKING = 8
 """Numbers that `is_needless` stores for an entity and depth."""
-FEW = 8
+FEW_EDGES = 8
 """Up to this many edges, walking them again is cheaper than testing whether they can lead to new ends."""
 
 
@@ -70,7 +70,7 @@ class WalkSpace(NamedTuple):
 
 
 def walk_space(
-    num_entities: int, most_steps: int, few: int = FEW, flag: Flag | None = None, spreads: bool = True
+    num_entities: int, most_steps: int, few: int = FEW_EDGES, flag: Flag | None = None, spreads: bool = True
 ) -> WalkSpace:
     """Make scratch space for lines of `most_steps` on a base of `num_entities`; `few` and `flag` as in WalkSpace.
 

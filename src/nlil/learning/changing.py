@@ -35,7 +35,7 @@ GONE = ".gone"
 """In a change: the names of files to remove, one per line."""
 CHECKSUMS = "checksums.json"
 WAIT_S = 30.0
-TRIES = 20
+MAX_READS = 20
 SYNCING = 16
 """Files that are synced at the same time."""
 
@@ -102,7 +102,7 @@ def stamp(run: Path, names: Iterable[str] = (MARKER, CHECKSUMS)) -> tuple[int, .
 
 def read_whole(run: Path, read: Callable[[], Found]) -> Found:
     """Return the result of `read`, whose files all come from before or all from after any change of the run."""
-    for _ in range(TRIES):
+    for _ in range(MAX_READS):
         settle(run)
         before = stamp(run)
         try:

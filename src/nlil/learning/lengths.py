@@ -11,7 +11,7 @@ from ..data.facts import Facts
 from ..data.kb import KnowledgeBase
 from ..evaluation.plan import RowsByShape, Shapes
 from ..evaluation.ranking import Ranker
-from ..evaluation.settling import SHORT
+from ..evaluation.settling import SHORT_STEPS
 from ..kernel.bodies import unary_mask
 from ..kernel.graph import Graph
 from ..kernel.ruleset import RuleSet
@@ -90,7 +90,7 @@ def _reciprocal_ranks(
     """
     kb, rules, facts, length = fold.kb, fold.rules, fold.facts, line_lengths(fold.rules)
     others = RowsByShape.of(rules, Shapes.of(rules.bodies, Graph.of(kb.crisp))).rest
-    can_tell = lengths[0] >= SHORT and not (length[others] > SHORT).any()  # `walked` covers chains only
+    can_tell = lengths[0] >= SHORT_STEPS and not (length[others] > SHORT_STEPS).any()  # `walked` covers chains only
     known, found = fold.known, list[np.ndarray]()
     again = np.ones(len(facts), bool)
     for done, most in enumerate(reversed(lengths)):

@@ -46,7 +46,7 @@ FORMATS = (".svg", ".png", ".html")
 QUERY_COLOUR = "#b3122d"
 RULE_COLOURS = ("#0b5fa5", "#00735a", "#7d3c98", "#8a5a00", "#00707d")
 OTHER_COLOUR, OTHER_TEXT = "#8c8c8c", "#4d4d4d"
-SMALL = 11.0
+SMALL_TEXT = 11.0
 CAPTION = 14.0
 DOT = 3.5
 """Half the side of the square where arrows begin and end."""
@@ -185,7 +185,7 @@ class _Drawing:
         if node.solid:
             return
         matters = node.thing.matters
-        text, size = shortened(node.thing.text), SIZE if matters else SMALL
+        text, size = shortened(node.thing.text), SIZE if matters else SMALL_TEXT
         room = tag_size(text, size, bold=matters)
         box = self.room.place(room, _beside(node.box, *room), must=matters)
         if box is None:
@@ -204,7 +204,7 @@ class _Drawing:
         elif node.solid:
             tag = Tag(box, text, SIZE, OTHER_TEXT, kind=kind, title=thing.title)
         else:
-            tag = Tag(box, text, SMALL, OTHER_TEXT, "#ffffff", opacity=0.85, kind=kind, title=thing.title)
+            tag = Tag(box, text, SMALL_TEXT, OTHER_TEXT, "#ffffff", opacity=0.85, kind=kind, title=thing.title)
         self.above.append(tag)
 
     # relations ------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ class _Drawing:
         self.room.better_free += [(x - 3, y - 3, 6.0, 6.0) for x, y in points]
 
     def _name(self, link: Link, path: tuple[Point, Point], must: bool) -> Box | None:
-        size, colour, kind = (13.0, _colour(link), "used") if link.matters else (SMALL, OTHER_TEXT, "other")
+        size, colour, kind = (13.0, _colour(link), "used") if link.matters else (SMALL_TEXT, OTHER_TEXT, "other")
         text = shortened(link.text)
         box = self.room.place(tag_size(text, size), _beside_line(path, *tag_size(text, size)), must)
         if box is not None:

@@ -22,7 +22,7 @@ from .options import ChainRows, CountingTask, join_rows
 
 CHEAP = 50
 """Up to this many continuations, walking them again is cheaper than testing whether they can lead to new ends."""
-MANY = 1 << 30
+MAX_WAYS = 1 << 30
 
 
 @compiled
@@ -46,7 +46,8 @@ class ChainEdges(NamedTuple):
     Attributes:
         span: (steps, entities, 2), the range of the edges of an entity; its begin is stored as ~begin if not `cheap`.
         neighbour: (steps, edges).
-        ways: (steps, entities, 2), the chain an entry was written for, and the number of continuations, at most MANY.
+        ways: (steps, entities, 2), the chain an entry was written for, and the number of continuations, at most
+        MAX_WAYS.
         chain: by step, the number of the chain for which this step and the following were written.
         steps: by step, the code it was written for; -1 if only for some starts.
         cheap: up to this many continuations are walked again without a test (CHEAP).
@@ -86,7 +87,7 @@ def _fill_edges(graph: Graph, steps: Ids, path: ChainEdges, with_starts: bool) -
                 kept += 1
                 ways += 1 if is_last else path.ways[depth + 1, there, 1]
             if kept > begin:
-                path.ways[depth, here, 0], path.ways[depth, here, 1] = number, min(ways, MANY)
+                path.ways[depth, here, 0], path.ways[depth, here, 1] = number, min(ways, MAX_WAYS)
                 path.span[depth, here, 0] = begin if ways <= path.cheap else ~begin
                 path.span[depth, here, 1] = kept
 

@@ -14,7 +14,8 @@ kinship, where two people stand in one relation, nearly all; between countries h
     P(kept apart | never together) = r / (r + (1 - r) exp(-e))
 
 and r is the share that makes the observed pairs most likely, over all binary predicates of the base. An exclusion is a
-pair for which this is at least SURE, and that no validation fact of p together with a training fact contradicts.
+pair for which this is at least LEAST_PROBABILITY, and that no validation fact of p together with a training fact
+contradicts.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ from ..progress import Stop
 
 LEAST_EXPECTED = 1.0
 """Relations that are expected to coincide less often say nothing about each other."""
-SURE = 0.3
+LEAST_PROBABILITY = 0.3
 """Least probability that something keeps the relations of an exclusion apart. A true exclusion removes many wrong
 candidates, a false one a few right ones. Chosen on random splits of the training facts of nations, UMLS and kinship."""
-ROUNDS = 200
+MAX_ROUNDS = 200
 """Steps of expectation maximisation; the share settles in a few dozen."""
 
 
@@ -45,7 +46,7 @@ def find_exclusions(
     kb: KnowledgeBase,
     targets: Iterable[int],
     valid: Facts | None = None,
-    sure: float = SURE,
+    sure: float = LEAST_PROBABILITY,
     allowed: Container[int] | None = None,
     stop: Stop | None = None,
 ) -> tuple[Exclusion, ...]:
@@ -99,7 +100,7 @@ def share_apart(pairs: Sequence[tuple[Doubles, Longs]]) -> float:
     share = 0.5
     if counted:
         expected, together = (np.concatenate(column) for column in zip(*counted))
-        for _ in range(ROUNDS):  # expectation maximisation, with one pair of either sort added
+        for _ in range(MAX_ROUNDS):  # expectation maximisation, with one pair of either sort added
             apart = np.where(together == 0, probability_apart(share, expected), 0.0)
             share = (float(apart.sum()) + 1) / (len(apart) + 2)
     return share

@@ -31,7 +31,7 @@ SHARD_FACTS = 2**17
 """Limit of the facts of one target per task."""
 SHARD_EDGES = 2**24
 """Limit of the edges per task, over all chains with one first step."""
-FEW = 4
+EXACT_SPAN = 4
 """In spans up to this size, ends that are not distinct are counted exactly; larger spans are assumed to have 2."""
 HASH_MULTIPLIER = np.int64(-7046029254386353131)  # 2^64 / golden ratio, as a signed number
 
@@ -315,7 +315,7 @@ def _least_bodies(graph: Graph, first: int, least: Longs, flag: Flag) -> None:
             for s in range(graph.node_span[z], graph.node_span[z + 1]):
                 low, high = graph.span_pointer[s], graph.span_pointer[s + 1]
                 size = high - low
-                if size > FEW:
+                if size > EXACT_SPAN:
                     size -= 2
                 else:
                     for f in range(low, high):
