@@ -154,7 +154,7 @@ STEPS: Mapping[frozenset[str], str] = {
         "+ chains of up to 5 steps where they raise the score on validation facts"
     ),
     frozenset({"weigh=off"}): "+ conjunctions, likewise",
-    frozenset(): "+ weighing (the default)",
+    frozenset(): "+ fitted weights (the default)",
 }
 """Settings -> what they have in words, each with one thing more than the one before."""
 STEP_DATA = ("fb15k-237", "wn18", "family", "kinship", "umls")

@@ -51,9 +51,10 @@ def test_an_altered_figure_is_found_and_mended(name: str, project: Path, nlil_co
     assert path.read_text(encoding="utf-8") == right
 
 
-def test_results_has_no_table_that_is_not_generated() -> None:
+@pytest.mark.parametrize("name", ["results.md", "results-neural.md", "results-scenes.md"])
+def test_results_have_no_table_that_is_not_generated(name: str) -> None:
     """So that no figure typed by hand looks like one that a command gives."""
-    text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / name).read_text(encoding="utf-8")
     by_hand = [line for line in PLACE.sub("", text).splitlines() if line.lstrip().startswith("|")]
     assert by_hand == []
 
