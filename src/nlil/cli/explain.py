@@ -54,7 +54,7 @@ def explain(
         side (NAME): The answer to explain: object, as the answer to p(a, ?), or subject, as the answer to p(?, b).
         out (FILE): Draw the explanation, for a scene with its boxes: FILE.svg, FILE.png or FILE.html.
         image (FILE): Draw on top of this image (PNG or JPEG); with --out.
-        why_not: Show single facts that would make the strongest silent rules fire.
+        why_not: Show single facts that would make the strongest rules fire that do not.
         necessary: Show the facts behind it, by how far the score falls without each.
         without (FACT): Show the score without this fact; may be repeated.
         add (FACT): Show the score with this fact added; may be repeated.

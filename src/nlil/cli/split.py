@@ -24,7 +24,7 @@ def split(
         data: The data to divide; the facts of all its splits are put together first.
         out (FOLDER): The folder to write: train.tsv, valid.tsv, test.tsv.
         by (WAY): random: a share of the facts, while every entity and every predicate keeps a training fact; entity:
-            all facts of a share of the subjects; time: the last facts, by the column that --columns time=NAME names.
+            all facts of a share of the subjects; time: the latest facts, by the column that --columns time=NAME names.
         valid (SHARE): The share of validation facts.
         test (SHARE): The share of test facts.
     """

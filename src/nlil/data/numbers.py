@@ -67,7 +67,7 @@ def with_numbers(
 
     Args:
         dataset: The data set to extend.
-        table: The entities and their numbers, as described above.
+        table: The entities and their numbers: Arrow, pandas, or a mapping {column: {entity: number}}.
         cuts: Bins or cuts, for all columns or by column; columns that it does not name get 10 quantile bins.
         like: Predicates of other data that rules refer to; columns get the cuts that occur in their names.
     """

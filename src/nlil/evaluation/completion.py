@@ -43,7 +43,7 @@ ROOM = 1 << 20
 class NewFact(NamedTuple):
     """A fact that is not known: its `score`, its `probability` (None without a calibration), and its strongest `rule`.
 
-    `rule` is None if only a prior speaks for the fact.
+    `rule` is None if only a prior supports the fact.
     """
 
     fact: Fact
@@ -62,7 +62,7 @@ class NewFacts(Sequence[NewFact]):
         facts: the facts by id.
         score: the score of each fact.
         probability: the probability of each fact; NaN without a calibration.
-        row: the row of the strongest rule of each fact; -1 if only a prior speaks for it.
+        row: the row of the strongest rule of each fact; -1 if only a prior supports it.
     """
 
     kb: KnowledgeBase

@@ -276,7 +276,7 @@ def predict(
     Args:
         rules: they are bound to the names of kb.
         kb: the facts that bodies may use.
-        top: the greatest number of answers.
+        top: the maximum number of answers.
         known: given facts, which are marked among the answers; None: those of kb.
         threads: 0: all cores.
         memory: bytes for the answers of bodies.

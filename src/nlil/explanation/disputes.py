@@ -138,7 +138,7 @@ def check(
         memory: Bytes that one evaluation may take.
         progress: Called with the progress.
         calibration: The map from scores to probabilities; by default that of the rules.
-        seed: Draws the facts that are made wrong to learn what wrong facts look like.
+        seed: Draws the facts that are replaced by wrong ones, to fit the probability that a fact is wrong.
     """
     rules = bind(rules, kb).rules
     probabilities = Probabilities(rules, kb, calibration, memory)

@@ -122,8 +122,8 @@ def what_if(
         rules: The rules that score the fact.
         kb: The facts that the rules are evaluated on.
         query: The fact, as a value or as text.
-        without: Facts to remove, which the data must have.
-        add: Facts to add, which the data must not have; their names must be known.
+        without: Facts to remove, which must be in the data.
+        add: Facts to add, which must not be in the data; their names must be known.
         side: The answer explained: object for uncle(alice, ?), subject for uncle(?, bob).
         top: Rules shown, strongest first; default: all that count, up to 20.
         memory: Bytes that one evaluation may take.
@@ -164,7 +164,7 @@ def necessary_facts(
         rules: The rules that score the fact.
         kb: The facts that the rules are evaluated on.
         query: The fact, as a value or as text.
-        limit: The most facts to return, largest fall first.
+        limit: The maximum number of facts, largest fall first.
         side: The answer explained: object for uncle(alice, ?), subject for uncle(?, bob).
         memory: Bytes that one evaluation may take.
         calibration: The map from scores to probabilities; by default that of the rules.

@@ -1,4 +1,4 @@
-"""why_not: single facts that would make the strongest silent rules fire, and the score that would result.
+"""why_not: single facts that would make the strongest rules fire that do not, and the score that would result.
 
 A change adds a fact that completes a rule, or removes one that blocks it. For a statement that fails, the entities
 reached from the start of its line and those from which its end can be reached are known; a fact that joins the two
@@ -151,7 +151,7 @@ def why_not(
     memory: int = 2**30,
     calibration: Calibration | None = None,
 ) -> WhyNot:
-    """Find single facts that would make the strongest silent rules fire.
+    """Find single facts that would make the strongest rules fire that do not.
 
     Each change is applied to the base and the fact is scored again.
 
@@ -160,7 +160,7 @@ def why_not(
         kb: The facts that the rules are evaluated on.
         query: The fact, as a value or as text.
         top: The number of rules.
-        facts: The most changes shown for each rule.
+        facts: The maximum number of changes shown for each rule.
         side: The answer explained: object for uncle(alice, ?), subject for uncle(?, bob).
         memory: Bytes that one evaluation may take.
         calibration: The map from scores to probabilities; by default that of the rules.

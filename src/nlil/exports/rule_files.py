@@ -43,7 +43,7 @@ def read_rules(
     """Read the rules and exclusions of a file, and count their statistics on the training facts to weight them.
 
     Args:
-        path: a file in one of the formats above.
+        path: a file of Prolog text, JSON as `nlil rules --format json` writes it, or output of AnyBURL or AMIE.
         dataset: the data to count on.
         aggregation: how rules become a score; noisy-or by default.
         memory: the memory budget in bytes.

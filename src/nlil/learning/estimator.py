@@ -39,16 +39,16 @@ RIDGE = 1e-2
 
 
 class RuleClassifier(ClassifierMixin, BaseEstimator):
-    """Tells the classes of entities by rules over facts about them.
+    """Predicts the classes of entities with rules over facts about them.
 
-    The classes of the entities that were learned from are facts too: rules may use the class of a neighbour, never that
+    The classes of the training entities are facts too: rules may use the class of a neighbour, never that
     of the entity itself.
 
     Args:
-        facts: What is known, as `nlil.learn` takes it: a path, a table, a graph, a list of tuples, a KnowledgeBase.
+        facts: The facts, as `nlil.learn` takes them: a path, a table, a graph, a list of tuples, a KnowledgeBase.
         target: The name of the predicate of classes, as rules and explanations show it.
-        max_length: The most atoms of a rule.
-        min_support: The least number of entities that a rule explains.
+        max_length: The maximum number of body atoms of a rule.
+        min_support: The minimum number of entities that a rule explains.
         search: How rules are found: count, neural or both.
         random_state: The seed.
         threads: Threads; 0: all cores.
@@ -105,7 +105,7 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):
         """Return (entities, classes): the probability of each class of the entities named in `X`.
 
         The classes are in the order of `classes_`. The probabilities are softmax(slope * evidence + offset of the
-        class); slope and offsets are fitted on the entities that were learned from, each with its own class hidden.
+        class); slope and offsets are fitted on the training entities, each with its own class hidden.
         """
         check_is_fitted(self)
         return _softmax(self.slope_ * self._evidence(_names(X)) + self.offsets_)
@@ -124,7 +124,9 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):
         return np.array(found, np.int64).reshape(len(names), -1) / SCALE
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the most probable class of each of the entities named in `X`; of equals the first of `classes_`."""
+        """Return the most probable class of each of the entities named in `X`; of equally probable ones the first of
+        `classes_`.
+        """
         best = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 

@@ -62,7 +62,7 @@ class Model(Applied):
 
     @property
     def theory(self) -> RuleSet:
-        """The few rules per target that do the work of all. Raises ConfigError if none were chosen."""
+        """The few rules per target that do nearly the work of all. Raises ConfigError if none were chosen."""
         return self.learned.with_theory().rules
 
     def predict(self, query: str | Query | Iterable[str], top: int = 10) -> Any:
@@ -162,7 +162,7 @@ def learn(
     progress: Progress = silent,
     **settings: Any,
 ) -> Model:
-    """Learn rules from facts and return them with the facts, ready for questions.
+    """Learn rules from facts and return them with the facts, ready to query.
 
     Args:
         data: A name or a path; a pandas or Arrow table; a NetworkX graph; a PyKEEN TriplesFactory; a Data or
