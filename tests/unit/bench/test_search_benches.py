@@ -243,7 +243,10 @@ def test_length_table_stops_where_chains_take_too_long() -> None:
     assert lines[2] == "| 2 | 0 | 50 s | 10 s | 20 s | 2.0 |"
     assert lines[4] == "| 4 | 0 | 50 s | 10 s | over 20 min (estimated 50) | 300.0 |"
     assert lines[7] == "| 32 | 3 | 50 s | 13 s | longer still, not run |  |"
-    assert "Length 32 costs 0.5 times the chain model's length 3 (2.4 times in the first epoch" in text
+    assert (
+        "A rule of length 32 costs 0.5 times as much as length 3 of the chain model (2.4 times in the first epoch"
+        in text
+    )
 
 
 def test_both_models_are_scaled_to_the_same_epoch() -> None:

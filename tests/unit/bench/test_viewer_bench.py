@@ -96,6 +96,6 @@ def test_the_table_has_a_row_for_each_kind_of_page() -> None:
     assert "| kin | rule | 20 | 12 | 100 | 12 | 100 | 12 | 100 |" in table
     assert "| kin | none | 0 |  |  |  |  |  |  |" in table
     assert "1,234 rules, up to 99 for a predicate" in table
-    assert "0.5 GB at most; the report takes 6 s and has 0.4 MB; 2 cores" in table
+    assert "uses at most 0.5 GB; the report takes 6 s and has 0.4 MB; 2 cores" in table
     assert "other" not in table
     assert viewer_table({}) == "Not measured yet."
