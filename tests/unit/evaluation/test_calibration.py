@@ -161,7 +161,7 @@ def test_as_json_and_back() -> None:
     assert Calibration.from_dict(fitted.to_dict()) == fitted
     assert fitted.probability(0.5, 1) is None
     falling = fitted.to_dict() | {"maps": {"2": {"by_score": -1.0, "by_rest": 1.0, "offset": 0.0}}}
-    with pytest.raises(ValueError, match="rising"):
+    with pytest.raises(ValueError, match="increasing map"):
         Calibration.from_dict(falling)
 
 
