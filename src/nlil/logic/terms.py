@@ -21,7 +21,7 @@ INFIX = {
     ":-": (1200, 1199, 1199), "-->": (1200, 1199, 1199), "::": (1150, 1149, 1149), ";": (1100, 1099, 1100),
     "->": (1050, 1049, 1050), ",": (1000, 999, 1000),
     **dict.fromkeys(
-        ("=", "\\=", "==", "\\==", "<", ">", "=<", ">=", "=:=", "=\\=", "is", "=..", "@<", "@>", "@=<", "@>="),
+        ("=", "\\=", "==", "\\==", "<", ">", "=<", ">=", "=:=", "=\\=", "is", "=..", "@<", "@>", "@=<", "@>=", "!="),
         (700, 699, 699),
     ),
     ":": (200, 199, 200), **dict.fromkeys(("+", "-"), (500, 500, 499)),
@@ -29,7 +29,7 @@ INFIX = {
     "**": (200, 199, 199), "^": (200, 199, 200),
 }  # fmt: skip
 """Operator -> its priority, and the largest priority of its left and its right side."""
-PREFIX = {":-": 1199, "\\+": 900, "-": 200, "+": 200, "#": 200, "dynamic": 1150, "discontiguous": 1150}
+PREFIX = {":-": 1199, "\\+": 900, "not": 900, "-": 200, "+": 200, "#": 200, "dynamic": 1150, "discontiguous": 1150}
 MAX_DEPTH = 200
 """Limit of nested terms; the parser is recursive."""
 
@@ -185,8 +185,8 @@ _TOKEN = re.compile(
        |(?P<quoted>{QUOTED}|{STRING})
        |(?P<end>\Z)
        |(?P<stop>\.(?=\s|%|\Z|[a-z]|:-))
+       |(?P<symbol>!=|[-+*/\\^<>=~:.?@\#&$]+)
        |(?P<mark>[()\[\]|,;!{{}}])
-       |(?P<symbol>[-+*/\\^<>=~:.?@\#&$]+)
        |(?P<other>[\s\S]))""",
     re.VERBOSE,
 )
@@ -286,6 +286,11 @@ class _Reader:
                 args.append(self.term(999))
             self._expect(")")
             return Compound(text, tuple(args)), 0
+        if self.is_mark("{"):  # count{V : p(V)}, as answer set programs write aggregates
+            self.advance()
+            inner = self.term(1200)
+            self._expect("}")
+            return Compound("{}", (Name(text), inner)), 0
         if text in "+-" and self.token.kind == "number" and not self.token.follows_space:
             return Name(("-" if text == "-" else "") + self.advance().text), 0
         if text in PREFIX and not self._ends():

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .clause import BUILT_IN, Clause, Literal, Symbol
+
+Range = tuple[int, int]
+"""The least and the most of something; both are allowed."""
 
 
 @dataclass(frozen=True)
@@ -16,7 +20,8 @@ class Bias:
     variables and literals of a clause, and the clauses. `recursion` and `invention` allow recursive clauses and
     invented predicates (None: only if no other program is convincing). `tests` allows `\\=`, entities, comparisons of
     numbers and `\\+` in bodies, which a bias file of Popper cannot declare. `types` and `directions` are those of the
-    arguments of predicates, if declared.
+    arguments of predicates, if declared. `typed_vars` is how many variables of a type a clause may have, and `once` are
+    the names of predicates that it may have in one literal only.
     """
 
     body: tuple[Symbol, ...] | None = None
@@ -28,6 +33,28 @@ class Bias:
     tests: bool = True
     types: Mapping[Symbol, tuple[str, ...]] = field(default_factory=dict)
     directions: Mapping[Symbol, tuple[bool, ...]] = field(default_factory=dict)
+    typed_vars: Mapping[str, Range] = field(default_factory=dict)
+    once: frozenset[str] = frozenset()
+
+    def can_grow(self, clause: Clause) -> bool:
+        """Return whether the clause does not have too many variables of a type, or literals of a predicate."""
+        repeated = len(self.once) and Counter(b.symbol.name for b in clause.body if b.symbol.name in self.once)
+        if repeated and max(repeated.values()) > 1:
+            return False
+        return all(count <= self.typed_vars[kind][1] for kind, count in self._counts(clause).items())
+
+    def has_enough(self, clause: Clause) -> bool:
+        """Return whether the clause has as many variables of each type as it must have."""
+        return all(count >= self.typed_vars[kind][0] for kind, count in self._counts(clause).items())
+
+    def _counts(self, clause: Clause) -> Mapping[str, int]:
+        """Return the number of variables of each type that has a range."""
+        found: dict[str, set[int]] = {kind: set() for kind in self.typed_vars}
+        for literal in (clause.head, *clause.body) if found else ():
+            for kind, argument in zip(self.types.get(literal.symbol, ()), literal.args):
+                if kind in found and argument >= 0:
+                    found[kind].add(argument)
+        return {kind: len(variables) for kind, variables in found.items()}
 
     def in_order(self, clause: Clause) -> Clause | None:
         """Return the clause with its body in an order in which every input is bound, or None.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import DataError
 from ..logic.terms import Compound, Name, Source, Term, Variable, conjuncts, is_count
-from .bias import Bias
+from .bias import Bias, Range
 from .clause import Symbol
 from .source import read_source
 
@@ -16,6 +16,18 @@ SWITCHES = {"enable_recursion": "recursion", "enable_pi": "invention", "allow_si
 """Lines without arguments, and what they allow; clauses may have singletons anyway."""
 NUMBERS = ("max_vars", "max_body", "max_clauses")
 
+
+COUNTS: Mapping[str, Callable[[int], Range]] = {
+    "!=": lambda n: (n, n),
+    "<": lambda n: (n, MANY),
+    "=<": lambda n: (n + 1, MANY),
+    "<=": lambda n: (n + 1, MANY),
+    ">": lambda n: (0, n),
+    ">=": lambda n: (0, n - 1),
+}  # fmt: skip
+"""What a constraint that forbids `count OP n` allows."""
+MANY = 1_000_000
+"""No limit."""
 
 Binding = dict[str, Term]
 """Terms by the name of a variable."""
@@ -31,10 +43,13 @@ class _Declarations:
     allowed: set[str] = field(default_factory=set)
     types: dict[Symbol, tuple[str, ...]] = field(default_factory=dict)
     directions: dict[Symbol, tuple[str, ...]] = field(default_factory=dict)
+    typed_vars: dict[str, Range] = field(default_factory=dict)
+    once: set[str] = field(default_factory=set)
+    in_body: list[tuple[int, Source]] = field(default_factory=list)
 
 
-def read_bias(path: Path) -> tuple[Bias, Symbol]:
-    """Return the bias of a file and the predicate to learn."""
+def read_bias(path: Path) -> tuple[Bias, Symbol, tuple[str, ...]]:
+    """Return the bias of a file, the predicate to learn, and notes on lines that make no difference."""
     lines = _Declarations()
     sources = list(read_source(path))
     facts = [source.term for source in sources]
@@ -50,9 +65,16 @@ def read_bias(path: Path) -> tuple[Bias, Symbol]:
     untyped = [symbol for symbol in every if symbol not in lines.types]
     if lines.types and untyped:  # as in Popper, where one missing type line would disable all others
         raise DataError(f"expected type lines for all predicates or for none, got none for {untyped[0]}", path)
-    for symbol in lines.directions:
-        if symbol not in every:
-            raise DataError(f"direction of {symbol}: no head_pred or body_pred names it", path)
+    for variable, source in lines.in_body:
+        if variable >= target.arity:  # a body has all variables of the head in any case
+            raise source.error(f"the number of a variable of {target}, below {target.arity}")
+    unused = [symbol for symbol in {**lines.types, **lines.directions} if symbol not in every]
+    for symbol in unused:
+        if near := [other for other in every if other.name == symbol.name]:
+            raise DataError(
+                f"type or direction of {symbol}: expected {near[0].arity} arguments, as {near[0]} has", path
+            )
+    notes = [f"type and direction of {symbol}: no head_pred or body_pred names it" for symbol in unused]
     bias = Bias(
         body=tuple(dict.fromkeys(lines.body)),
         recursion="recursion" in lines.allowed,
@@ -60,25 +82,39 @@ def read_bias(path: Path) -> tuple[Bias, Symbol]:
         tests=False,
         types=lines.types,
         directions={symbol: _inputs(words) for symbol, words in lines.directions.items()},
+        typed_vars=lines.typed_vars,
+        once=frozenset(lines.once),
         **lines.bounds,
     )
-    return bias, target
+    return bias, target, tuple(notes)
 
 
 def _instances(source: Source, facts: Sequence[Term]) -> Iterator[Source]:
     """Yield the line itself, or what a rule such as body_pred(P, 1) :- constant(P, _) says with these `facts`."""
     match source.term:
         case Compound(":-", (head, body)):
-            found: list[Binding] = [{}]
-            for goal in conjuncts(body):
-                found = [
-                    more for values in found for fact in facts if (more := _matched(goal, fact, values)) is not None
-                ]
-            if not found:
-                raise source.error("a rule whose conditions are lines of this file")
-            yield from (replace(source, term=_filled(head, values)) for values in found)
+            for values in _bindings(source, conjuncts(body), facts):
+                yield replace(source, term=_filled(head, values))
+        case Compound(":-", (body,)):  # a constraint on clauses, for some lines of this file
+            *conditions, last = conjuncts(body)
+            for values in _bindings(source, [c for c in conditions if not _is_any_clause(c)], facts):
+                yield replace(source, term=Compound(":-", (_filled(last, values),)))
         case _:
             yield source
+
+
+def _bindings(source: Source, conditions: Sequence[Term], facts: Sequence[Term]) -> list[Binding]:
+    """Return the values of variables with which all `conditions` of a line are `facts`."""
+    found: list[Binding] = [{}]
+    for goal in conditions:
+        found = [more for values in found for fact in facts if (more := _matched(goal, fact, values)) is not None]
+    if not found:
+        raise source.error("conditions that are lines of this file")
+    return found
+
+
+def _is_any_clause(goal: Term) -> bool:
+    return isinstance(goal, Compound) and goal.functor == "clause" and isinstance(goal.args[0], Variable)
 
 
 def _matched(pattern: Term, fact: Term, values: Binding) -> Binding | None:
@@ -107,8 +143,16 @@ def _inputs(words: tuple[str, ...]) -> tuple[bool, ...]:
 
 def _read(source: Source, lines: _Declarations) -> None:
     match source.term:
-        case Compound("constant", _) | Compound(":-", (Compound("dynamic" | "discontiguous" | "style_check"),)):
-            return  # names for the rules of this file, and what Prolog is told
+        case Compound("constant" | "only_once", _) | Compound(
+            ":-", (Compound("dynamic" | "discontiguous" | "style_check"),)
+        ):
+            return  # names for the rules and constraints of this file, and what Prolog is told
+        case Compound(":-", (Compound(compared, (Compound("#", (Compound("{}", counted),)), Name(number))),)) if (
+            compared in COUNTS and is_count(number)
+        ):
+            _read_count(source, counted, COUNTS[compared](int(number)), lines)
+        case Compound(":-", (Compound("not", (Compound("body_var", (_, Name(number))),)),)) if is_count(number):
+            lines.in_body.append((int(number), source))
         case Name(word) if word in SWITCHES:
             lines.allowed.add(SWITCHES[word])
         case Compound("head_pred" | "body_pred" as kind, (Name(name), Name(arity))) if is_count(arity):
@@ -123,8 +167,29 @@ def _read(source: Source, lines: _Declarations) -> None:
             lines.directions[Symbol(name, len(words))] = words
         case _:
             raise source.error(
-                "head_pred, body_pred, max_vars, max_body, max_clauses, type, direction, enable_recursion or enable_pi"
+                "head_pred, body_pred, max_vars, max_body, max_clauses, type, direction, enable_recursion, enable_pi, "
+                "or a constraint such as :- clause(C), #count{V : var_type(C, V, t)} != 1"
             )
+
+
+def _read_count(source: Source, counted: tuple[Term, ...], allowed: Range, lines: _Declarations) -> None:
+    """Read what `counted`, the word and the items of #count{V : var_type(C, V, ex)}, is limited to."""
+    match counted:
+        case (Name("count"), items):
+            first, *more = conjuncts(items)
+        case _:
+            raise source.error("#count{...}")
+    match (first, *more):
+        case (Compound(":", (Variable(one), Compound("var_type", (_, Variable(two), Name(kind))))),) | (
+            Compound(":", (Variable(one), Compound("clause_var", (_, Variable(_))))),
+            Compound("var_type", (_, Variable(two), Name(kind))),
+        ) if one == two:
+            least, most = lines.typed_vars.get(kind, (0, MANY))
+            lines.typed_vars[kind] = max(least, allowed[0]), min(most, allowed[1])
+        case (Compound(":", (Variable(), Compound("body_literal", (_, Name(name), *_)))),) if allowed == (0, 1):
+            lines.once.add(name)
+        case _:
+            raise source.error("#count{V : var_type(C, V, type)} or #count{Vars : body_literal(C, p, A, Vars)} > 1")
 
 
 def _words(source: Source, term: Term) -> tuple[str, ...]:

@@ -62,10 +62,11 @@ def read_folder(folder: Path, target: str | None = None) -> Task:
             raise DataError("expected bk.pl and exs.pl", folder)
         tests = next((file for name in TEST_EXAMPLES if (file := present(folder, name))), None)
         given = read_examples(examples)
-        bias, head = read_bias(bias_path) if bias_path else (Bias(), None)
+        bias, head, unused = read_bias(bias_path) if bias_path else (Bias(), None, ())
         symbol = _target(given, head, target, examples)
         sources = list(read_source(background))
-        return make_task(folder.name, sources, given, read_examples(tests) if tests else LabelledAtoms(), bias, symbol)
+        tested = read_examples(tests) if tests else LabelledAtoms()
+        return make_task(folder.name, sources, given, tested, bias, symbol, unused)
     except OSError as error:
         raise unreadable(folder, error) from error
 
@@ -112,7 +113,13 @@ def _target(given: LabelledAtoms, declared: Symbol | None, named: str | None, pa
 
 
 def make_task(
-    name: str, sources: Sequence[Source], given: LabelledAtoms, tests: LabelledAtoms, bias: Bias, target: Symbol
+    name: str,
+    sources: Sequence[Source],
+    given: LabelledAtoms,
+    tests: LabelledAtoms,
+    bias: Bias,
+    target: Symbol,
+    notes: Sequence[str] = (),
 ) -> Task:
     """Make a task.
 
@@ -123,11 +130,12 @@ def make_task(
         tests: Examples to measure the program on.
         bias: Which clauses are allowed.
         target: The predicate to learn.
+        notes: Passed on.
     """
     facts, clauses = split(sources)
     examples = [*given.positive, *given.negative, *tests.positive, *tests.negative]
     hard = not_datalog(facts, clauses)
-    notes: list[str] = []
+    notes = list(notes)
     if hard is not None:
         known, note = evaluated_by_prolog(sources, hard, examples, bias, target)
         notes.append(note)

@@ -90,6 +90,7 @@ class Refinement:
     ) -> None:
         self.base, self.target, self.queries, self.positive = base, target, queries, positive
         self.symbols, self.bias, self.language = symbols, bias, language
+        self.head = Literal(target, tuple(range(target.arity)))
         self.num_tried = 0
         self.was_cut = False
         self._seen: set[int] = set()
@@ -113,6 +114,8 @@ class Refinement:
         for i, template in enumerate(tried):
             literal = _renumbered(template, len(node.types))
             if any(a >= self.bias.max_vars for a in literal.args):
+                continue
+            if not self.bias.can_grow(Clause(self.head, (*node.body, literal))):
                 continue
             self.num_tried += 1
             child = self._child(node, literal)
@@ -179,12 +182,12 @@ class Refinement:
         """Return what bodies share that stay alike, whatever is added to both."""
         if not self.bias.directions:
             return hash((self._standing(body), fingerprint(bindings, self.target.arity)))
-        head = Literal(self.target, tuple(range(self.target.arity)))
-        _, bound, stuck = self.bias.executed(Clause(head, body))
+        _, bound, stuck = self.bias.executed(Clause(self.head, body))
         waiting = tuple(sorted(f"{literal.symbol}" for literal in stuck))
-        places = ",".join((*waiting, *(str(v) for v in head.args if v in bound)))
+        places = ",".join((*waiting, *(str(v) for v in self.head.args if v in bound)))
         tags = [v in bound for v in range(len(bindings.columns))]
-        return hash((self._standing(body), zlib.crc32(places.encode()), fingerprint(bindings, len(head.args), tags)))
+        shared = fingerprint(bindings, self.target.arity, tags)
+        return hash((self._standing(body), zlib.crc32(places.encode()), shared))
 
     def _standing(self, body: Sequence[Literal]) -> tuple[int, ...]:
         """Return which head variables an atom binds, and, with directions, how many literals wait for an input."""
@@ -193,8 +196,7 @@ class Refinement:
         bound = sorted({v for literal in atoms for v in literal.variables if v < arity})
         if not self.bias.directions:
             return tuple(bound)
-        head = Literal(self.target, tuple(range(arity)))
-        _, reached, stuck = self.bias.executed(Clause(head, tuple(body)))
+        _, reached, stuck = self.bias.executed(Clause(self.head, tuple(body)))
         return (*bound, -1 - len(stuck), len(reached))
 
     def _relation(self, symbol: Symbol) -> Relation:

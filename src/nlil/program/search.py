@@ -186,9 +186,10 @@ class Search:
         """Return the clause in an order that runs; None if the bias forbids it or a head variable is free."""
         atoms = (b for b in clause.body if not b.negated and (b.symbol == EQUAL or b.symbol not in BUILT_IN))
         used = {v for literal in atoms for v in literal.variables}
-        if not used.issuperset(clause.head.args):
+        bias = self.task.bias
+        if not used.issuperset(clause.head.args) or not (bias.can_grow(clause) and bias.has_enough(clause)):
             return None
-        return self.task.bias.in_order(clause)
+        return bias.in_order(clause)
 
     # recursion --------------------------------------------------------------------------------------
 
