@@ -26,7 +26,7 @@ MAX_QUOTED = 80
 """Limit of the characters of a name or line that a message quotes."""
 MAX_MESSAGE = 2_000
 """Limit of the characters of a message."""
-_QUOTE = re.compile(r"""(?<!\w)(['"])((?:(?!\1)[^\\]|\\.)*)(?:\1|\Z)""", re.DOTALL)
+_QUOTE = re.compile(r"""(?<!\w)(['"])((?:(?!\1)[^\\]|\\.)*+)(?:\1|\Z)""", re.DOTALL)
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters other than line feed and tab, marks that turn the direction of text, and halves of characters."""
 

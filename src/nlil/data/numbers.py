@@ -366,4 +366,4 @@ def _numbers(column: Any, name: str) -> Doubles:
     kind = column.type
     if not any(is_kind(kind) for is_kind in NUMERIC):
         raise DataError(f"column {name!r}: expected numbers, got a column of {kind}")
-    return np.asarray(pc.fill_null(column.cast(pa.float64()), np.nan).to_numpy(), np.float64)
+    return np.asarray(pc.fill_null(column.cast(pa.float64(), safe=False), np.nan).to_numpy(), np.float64)

@@ -234,9 +234,8 @@ class _Reader:
 
     def term(self, most: int) -> Term:
         """Read a term of at most this priority."""
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise Fault(f"terms are nested more than {MAX_DEPTH} deep", self.token.offset)
+        outside = self._depth
+        self._deeper()
         left, priority = self._primary(most)
         while (infix := self._infix()) is not None:
             of, most_left, most_right = INFIX[infix]
@@ -245,9 +244,15 @@ class _Reader:
             self.advance()
             if infix == "," and self.is_mark(")"):  # (a,) is a tuple of one in the bias files of Popper
                 break
+            self._deeper()  # a - b - c is nested on the left
             left, priority = Compound(infix, (left, self.term(most_right))), of
-        self._depth -= 1
+        self._depth = outside
         return left
+
+    def _deeper(self) -> None:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise Fault(f"terms are nested more than {MAX_DEPTH} deep", self.token.offset)
 
     def _infix(self) -> str | None:
         text = self.token.text

@@ -5,18 +5,21 @@ This file knows nothing of examples or search; it checks the result of the searc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 import numpy as np
 
+from ..data.arrays import Mask
 from ..errors import LimitError, RuleError
 from ..kernel.strata import stratify
 from .base import Base, Relation, Tuples, unique_rows
 from .clause import BUILT_IN, Clause, Literal, Symbol, substituted
-from .joins import NOTHING, Bindings, extend
+from .joins import NOTHING, Bindings, begin, extend
 
 MAX_FACTS = 5_000_000
 """Limit of the facts that a program may derive, and of the rows of one join."""
+QUERIES_AT_A_TIME = 1_000
+"""Queries that a body is evaluated for at once: each may have many bindings."""
 
 
 def derive(base: Base, clauses: Sequence[Clause], most: int = MAX_FACTS) -> dict[Symbol, Tuples]:
@@ -29,10 +32,30 @@ def derive(base: Base, clauses: Sequence[Clause], most: int = MAX_FACTS) -> dict
     known = dict(base.relations)
     heads = {clause.head.symbol for clause in clauses}
     for symbol in heads:
-        known.setdefault(symbol, Relation(np.zeros((0, symbol.arity), np.int64), base.num_entities))
+        known.setdefault(symbol, _no_facts(symbol, base))
     for level in _strata(clauses):
         _fill([c for c in clauses if c.head.symbol in level], level, known, base, most)
     return {symbol: known[symbol].rows for symbol in heads}
+
+
+def covered(clause: Clause, queries: Tuples, known: Mapping[Symbol, Relation], base: Base) -> Mask:
+    """Return for which queries the body holds, whose head variables are numbered from 0.
+
+    `known` has the tuples of each predicate; one that is missing has none.
+    """
+    found = np.zeros(len(queries), bool)
+    for first in range(0, len(queries), QUERIES_AT_A_TIME):
+        bindings = begin(queries[first : first + QUERIES_AT_A_TIME])
+        for i in _order(clause, None, {*clause.head.variables}):
+            literal = clause.body[i]
+            relation = known.get(literal.symbol, _no_facts(literal.symbol, base))
+            bindings = extend(bindings, literal, base, relation, MAX_FACTS)
+        found[first + bindings.owner] = True
+    return found
+
+
+def _no_facts(symbol: Symbol, base: Base) -> Relation:
+    return Relation(np.zeros((0, symbol.arity), np.int64), base.num_entities)
 
 
 def _strata(clauses: Sequence[Clause]) -> list[frozenset[Symbol]]:
@@ -103,7 +126,7 @@ def _heads(
         elif place is not None and before is not None and i < place and literal.symbol in before:
             relation = before[literal.symbol]
         if relation is None:
-            relation = Relation(np.zeros((0, literal.symbol.arity), np.int64), base.num_entities)
+            relation = _no_facts(literal.symbol, base)
         bindings = extend(bindings, literal, base, relation, most)
         if not len(bindings):
             return np.zeros((0, clause.head.symbol.arity), np.int64)
@@ -115,10 +138,13 @@ def _heads(
     return unique_rows(np.column_stack([c for c in columns if c is not None]))
 
 
-def _order(clause: Clause, place: int | None) -> list[int]:
-    """Return the order to join in: new facts first, then literals with bound variables, tests as soon as possible."""
-    bound: set[int] = set()
-    left, order = dict(enumerate(clause.body)), []
+def _order(clause: Clause, place: int | None, known: Set[int] = frozenset()) -> list[int]:
+    """Return the order to join in: new facts first, then literals with bound variables, tests as soon as possible.
+
+    The variables `known` are bound before.
+    """
+    bound = {*known}
+    left, order = dict(enumerate(clause.body)), list[int]()
     outside = {i: _shared(clause, i) for i in left}
 
     def take(i: int) -> None:

@@ -11,7 +11,7 @@ from ..data.arrays import Mask
 from .base import Base, Relation, Tuples
 from .bias import Bias
 from .clause import Clause, Symbol, clause_text
-from .fixpoint import derive
+from .fixpoint import covered, derive
 
 
 def no_rows(symbol: Symbol) -> Tuples:
@@ -80,11 +80,22 @@ class Program:
 
 
 def holds(task: Task, clauses: Sequence[Clause], queries: Tuples) -> Mask:
-    """Return which of the queries the clauses derive, to their fixpoint, with no fact of the target given."""
-    if not clauses or not len(queries):
-        return np.zeros(len(queries), bool)
-    found = derive(task.base, clauses).get(task.target, no_rows(task.target))
-    return Relation(found, task.base.num_entities).contains(list(queries.T), tuple(range(task.target.arity)))
+    """Return which of the queries the clauses derive, to their fixpoint, with no fact of the target given.
+
+    Without recursion of the target its clauses are evaluated for the queries only: they may derive far more.
+    """
+    own = [clause for clause in clauses if clause.head.symbol == task.target]
+    found = np.zeros(len(queries), bool)
+    if not own or not len(queries):
+        return found
+    if any(literal.symbol == task.target for clause in clauses for literal in clause.body):
+        rows = derive(task.base, clauses).get(task.target, no_rows(task.target))
+        return Relation(rows, task.base.num_entities).contains(list(queries.T), tuple(range(task.target.arity)))
+    invented = derive(task.base, [clause for clause in clauses if clause.head.symbol != task.target])
+    known = {**task.base.relations, **{s: Relation(rows, task.base.num_entities) for s, rows in invented.items()}}
+    for clause in own:
+        found |= covered(clause, queries, known, task.base)
+    return found
 
 
 def solves(task: Task, clauses: Sequence[Clause]) -> bool:

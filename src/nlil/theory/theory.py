@@ -219,7 +219,11 @@ def load_theory(path: Path, pool: RuleSet) -> Theory:
         name: integers(table, name, 0, most, np.int64) for name in ("explained", "backs_up", "tried")
     }
     scores = {
-        target: ValidationScores(int(s["facts"]), float(s["pool"]), tuple(SizeScore(**one) for one in s["sizes"]))
+        target: ValidationScores(
+            int(s["facts"]),
+            float(s["pool"]),
+            tuple(SizeScore(int(one["size"]), float(one["mrr"])) for one in s["sizes"]),
+        )
         for target, s in about["scores"].items()
     }
     if any([one.size for one in s.sizes] != list(SIZES) for s in scores.values()):

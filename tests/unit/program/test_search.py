@@ -234,3 +234,13 @@ def test_a_rest_that_only_the_recursion_uses(tmp_path: Path) -> None:
     task, program = solve(folder(tmp_path, bk, examples("f", good, bad), bias))
     assert program.is_solved
     assert set(program.texts(task)) == {"f(X) :- empty(X).", "f(X) :- head(X, Z1), tail(X, Z2), even(Z1), f(Z2)."}
+
+
+def test_a_program_that_would_derive_millions_of_facts(tmp_path: Path) -> None:
+    """Only the examples are looked at: 3,000 entities of one colour are 9 million pairs."""
+    bk = "".join(f"colour(e{i}, {'red' if i < 3000 else 'blue'}).\n" for i in range(3010))
+    exs = examples("alike", [("e1", "e2"), ("e2999", "e0"), ("e3001", "e3002")], [("e1", "e3001"), ("e3009", "e7")])
+    bias = "head_pred(alike, 2). body_pred(colour, 2). max_vars(3). max_body(2)."
+    task, program = solve(folder(tmp_path, bk, exs, bias))
+    assert program.texts(task) == ["alike(X, Y) :- colour(X, Z1), colour(Y, Z1)."]
+    assert program.is_solved

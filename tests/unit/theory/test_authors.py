@@ -22,7 +22,7 @@ from nlil.logic.rule import ScoredRule
 from nlil.theory.authors import HOLD, fit_weights, only
 from nlil.theory.build import Judges, chosen_authors, make_theory
 from nlil.theory.firings import Proposals, TargetSample, propose
-from nlil.theory.theory import load_theory, save_theory
+from nlil.theory.theory import SIZES, SizeScore, ValidationScores, load_theory, save_theory
 
 PLAIN = Aggregation("noisy-or", 5)
 
@@ -150,6 +150,17 @@ def test_weights_are_kept_in_a_file_and_order_is_that_of_the_cover(tmp_path: Pat
     assert again.weight is not None
     np.testing.assert_array_equal(again.weight, weights.weight)
     assert again.authors == {"p/2": "weights"}
+
+
+def test_scores_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
+    """A chart of the report would compare them."""
+    kb, path = rival_base(60), tmp_path / "theory.parquet"
+    pool = counted(kb, "p(X, Y) :- q(X, Y).")
+    sizes = tuple(SizeScore(size, [0.5]) for size in SIZES)  # type: ignore[arg-type]
+    theory = make_theory(pool, kb, 2, threads=1, author="cover")
+    save_theory(replace(theory, scores={"p/2": ValidationScores(10, 0.5, sizes)}), path)
+    with pytest.raises(TypeError, match="real number"):
+        load_theory(path, pool)
 
 
 def test_another_author_is_taken_only_where_it_is_clearly_better() -> None:
