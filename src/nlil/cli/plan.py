@@ -95,13 +95,16 @@ def views(found: Cost, several: Simulation | None, cores: int, memory: int) -> l
         "facts": f"{size.facts:,.0f}",
         "entities": f"{size.entities:,.0f}",
         "targets": f"{size.targets:,.0f}",
-        "edges walked": f"{found.paths:.2g}",
-        "rules": f"about {found.rules:,.0f}",
-        "memory": f"about {found.bytes / GIB:.1f}GiB, with --memory {memory / GIB:.3g}GiB",
+        "edges walked": f"about {rounded(found.paths)}",
+        "rules": f"about {rounded(found.rules)}",
+        "memory": f"about {found.bytes / GIB:.1f} GiB, with --memory {memory / GIB:.3g}GiB",
         "time": f"about {clock(found.wall_seconds(cores))} on {cores} cores ({clock(found.cpu_seconds)} of one)",
     }
     parts = [(name, "", clock(value)) for name, value in found.seconds.items()]
-    parts += [(name, f"{value / GIB:.2f}GiB", "") for name, value in found.memory.items()]
+    parts += [
+        (name, f"{value / GIB:.2f} GiB" if value >= 0.005 * GIB else "under 0.01 GiB", "")
+        for name, value in found.memory.items()
+    ]
     shown: list[Any] = [
         pairs_table(counts, "estimate: a simulation on one machine" if several else "estimate"),
         table(("part", "memory", "time of one core"), parts, right=("memory", "time of one core")),
@@ -110,20 +113,29 @@ def views(found: Cost, several: Simulation | None, cores: int, memory: int) -> l
         rows = {name: clock(value) for name, value in several.seconds.items()}
         rows |= {
             "all": clock(several.total_seconds),
-            "memory of the first node": f"{several.node_bytes / GIB:,.0f}GiB",
-            "moved": f"{several.moved_bytes / GIB:,.0f}GiB",
+            "memory of the first node": f"{several.node_bytes / GIB:,.0f} GiB",
+            "moved": f"{several.moved_bytes / GIB:,.0f} GiB",
         }
         shown.append(pairs_table(rows, f"simulation: {several.nodes:,} nodes of {several.cores} cores"))
     return shown
 
 
-def clock(seconds: float) -> str:
-    """Return `seconds` as a duration with two digits.
+def rounded(count: float) -> str:
+    """Return a large `count` with two digits that count.
 
-    >>> clock(5.26), clock(90), clock(4000), clock(400_000)
-    ('5.3 s', '1.5 min', '67 min', '4.6 d')
+    >>> rounded(48_123.0), rounded(7.0), rounded(3.14e12)
+    ('48,000', '7', '3,100,000,000,000')
+    """
+    return f"{float(f'{count:.2g}'):,.0f}"
+
+
+def clock(seconds: float) -> str:
+    """Return `seconds` as a duration with two digits; an estimate of less than a tenth of a second is not said.
+
+    >>> clock(5.26), clock(90), clock(4000), clock(400_000), clock(0.0062)
+    ('5.3 s', '1.5 min', '67 min', '4.6 d', 'under 0.1 s')
     """
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 1.5 * size or (unit == "min" and seconds >= size):
             return f"{seconds / size:.2g} {unit}"
-    return f"{seconds:.2g} s"
+    return f"{seconds:.2g} s" if seconds >= 0.1 else "under 0.1 s"
