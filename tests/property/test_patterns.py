@@ -15,8 +15,8 @@ from nlil.logic.formula import ANY, Formula, Statement, X, statements
 from nlil.logic.predicate import Step
 from nlil.logic.rule import Head, Rule
 from nlil.scene.fitting import ClassModel, LabelledObjects, class_counts, one_hot, scores
-from nlil.scene.growing import with_literals
 from nlil.scene.joint import as_rules, labelled_rows
+from nlil.scene.literals import with_literals
 from nlil.scene.patterns import Patterns, find_patterns
 from nlil.scene.sure_patterns import with_clear_conjunctions
 from property.scene_cases import CAT, CLASSES, PREDICATES, scenes

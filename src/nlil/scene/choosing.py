@@ -23,7 +23,8 @@ from ..data.arrays import Floats, Ids, Longs, Mask
 from ..progress import Progress, Stop
 from .fitting import ClassModel, LabelledObjects, class_counts, fit, log_likelihoods, probabilities, slopes
 from .formulas import Disjunction, FormulaTraining, best_formula, train_classes, with_disjunctions
-from .growing import Growth, Literals, PatternGrower, with_literals
+from .growing import Growth, PatternGrower
+from .literals import Literals, with_literals
 from .patterns import Patterns
 from .sure_patterns import sure_patterns, with_clear_conjunctions
 from .thinning import Thinning, needless_priors

@@ -24,7 +24,7 @@ from ..kernel.pool import Pool
 from ..progress import Progress, Stop
 from .class_formulas import best_disjunction
 from .fitting import LabelledObjects
-from .growing import MAX_ATOMS, Literals, num_lines, program_of
+from .literals import MAX_ATOMS, Literals, holds_for, num_lines, program_of
 from .patterns import Patterns
 
 SAME = 0.97
@@ -242,17 +242,6 @@ def best_formula(
 
 def _f1(says: Mask, is_member: Mask) -> float:
     return 2 * float((says & is_member).sum()) / max(float(says.sum() + is_member.sum()), 1.0)
-
-
-def holds_for(held: sparse.csc_array, literals: Literals) -> Mask:
-    """Return for which objects the conjunction of `literals` holds; `held` is (objects, lines)."""
-    found = np.ones(held.shape[0], bool)
-    for one in literals:
-        line = max(one, ~one)
-        holds = np.zeros(held.shape[0], bool)
-        holds[held.indices[held.indptr[line] : held.indptr[line + 1]]] = True
-        found &= holds if one >= 0 else ~holds
-    return found
 
 
 def with_disjunctions(patterns: Patterns, formulas: Sequence[Disjunction]) -> Patterns:

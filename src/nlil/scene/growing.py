@@ -7,24 +7,17 @@ the graphs proposes the literal, and the other half must confirm it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from ..data.arrays import Doubles, Floats, Ids, Longs, Mask
-from ..kernel.bodies import AND, NOT, Bodies
 from ..kernel.compiled import compiled
 from ..kernel.pool import Pool
 from .fitting import LabelledObjects, columns
+from .literals import MAX_ATOMS, Literals, literals_of, num_lines
 from .patterns import Patterns
-
-MAX_ATOMS = 6
-"""Limit of a body."""
-
-Literals = tuple[int, ...]
-"""Lines that must hold; ~line for a line that must not hold."""
 
 
 @dataclass(frozen=True)
@@ -154,51 +147,3 @@ def _sum(
         for k in range(pointer[i], pointer[i + 1]):
             by_gradient[column[k]] += gradient[i]
             by_spread[column[k]] += spread[i]
-
-
-def num_lines(bodies: Bodies) -> int:
-    """Return how many of the `bodies` are single lines; they come first."""
-    return int(np.searchsorted(-(bodies.line >= 0).astype(int), 0))
-
-
-def literals_of(bodies: Bodies, body: int) -> Literals:
-    """Return the literals of a `body` of `bodies` that is a conjunction of lines and negated lines."""
-    found: list[int] = []
-    for op in bodies.program(body):
-        if op >= 0:
-            found.append(op)
-        elif op == NOT:
-            found[-1] = ~found[-1]
-    return tuple(found)
-
-
-def program_of(literals: Literals) -> list[int]:
-    """Return the postfix program of the conjunction of `literals`.
-
-    >>> program_of((3, ~5)) == [3, 5, NOT, AND]
-    True
-    """
-    program: list[int] = []
-    for place, literal in enumerate(literals):
-        program += [literal] if literal >= 0 else [~literal, NOT]
-        program += [AND] if place else []
-    return program
-
-
-def with_literals(patterns: Patterns, bodies: Sequence[Literals]) -> Patterns:
-    """Return the `patterns` followed by those of the conjunctions `bodies` that are new."""
-    known = {
-        tuple(sorted(literals_of(patterns.bodies, body))) for body in np.flatnonzero(patterns.bodies.line < 0).tolist()
-    }
-    new = [literals for literals in bodies if tuple(sorted(literals)) not in known]
-    by_pattern = patterns.held.tocsc()
-    count = np.zeros(len(patterns.entities), np.int16)
-    rows = []
-    for literals in new:  # a positive literal that holds adds 1, a negated one that holds subtracts 100
-        positive = [one for one in literals if one >= 0]
-        for one in literals:
-            line = max(one, ~one)
-            count[by_pattern.indices[by_pattern.indptr[line] : by_pattern.indptr[line + 1]]] += 1 if one >= 0 else -100
-        rows.append(np.flatnonzero(count == len(positive)).astype(np.int32))
-        count[:] = 0
-    return patterns.with_programs([program_of(literals) for literals in new], rows)

@@ -18,7 +18,7 @@ from scipy import sparse
 
 from ..data.arrays import Ids, Longs, offsets, ranges, run_starts
 from ..data.kb import KnowledgeBase
-from ..kernel.bodies import AND, ANY_NODE, NO_STEP, X_NODE, Bodies, Lines, step_dtype, unary_mask
+from ..kernel.bodies import ANY_NODE, NO_STEP, X_NODE, Bodies, Lines, step_dtype, unary_mask
 from ..kernel.graph import Graph, num_paths
 from ..kernel.hidden import Hidden, hidden_mask
 from ..kernel.pool import Pool
@@ -89,13 +89,6 @@ class Patterns:
         held = sparse.hstack((self.held, others.held), format="csr")
         return replace(self, held=held, bodies=Bodies.of_lines(lines))
 
-    def with_conjunctions(self, pairs: Sequence[tuple[int, int]], rows: Sequence[Ids]) -> Patterns:
-        """Return these patterns and the conjunctions of `pairs`.
-
-        `rows[k]` are the positions where both of pair k hold.
-        """
-        return self.with_programs([self._conjunction(i, j) for i, j in pairs], rows)
-
     def with_programs(self, programs: Sequence[Sequence[int]], rows: Sequence[Ids]) -> Patterns:
         """Return these patterns and those of `programs` over their lines.
 
@@ -109,10 +102,6 @@ class Patterns:
         new = sparse.csr_array((np.ones(pointer[-1], bool), (np.concatenate(rows), column)), shape=shape)
         bodies = self.bodies.with_programs(programs)
         return replace(self, held=sparse.hstack((self.held, new), format="csr"), bodies=bodies)
-
-    def _conjunction(self, i: int, j: int) -> list[int]:
-        """Return the program of the conjunction of two patterns."""
-        return [*self.bodies.program(i), *(op for line in self.bodies.lines_of(j) for op in (line, AND))]
 
 
 def find_patterns(

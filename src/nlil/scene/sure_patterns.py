@@ -5,14 +5,13 @@ They are chosen before all others: a confident rule is kept even if several less
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 import numpy as np
 
 from ..data.arrays import Ids, Longs
 from ..kernel.bodies import X_NODE, unary_mask
 from ..kernel.compiled import compiled
 from .fitting import LabelledObjects, columns
+from .literals import with_literals
 from .patterns import Patterns
 
 MIN_SURE_CONFIDENCE, MAX_SURE_PER_CLASS = 0.8, 4
@@ -90,7 +89,7 @@ def with_clear_conjunctions(
     pairs = [(min(i, j), max(i, j)) for i, j in zip(first[kept].tolist(), second[kept].tolist())]
     number = len(patterns) + np.searchsorted(kept, pair[clear])
     # The rows come from the patterns, since an object may have more patterns than were counted.
-    found = patterns.with_conjunctions(pairs, list(_rows_of_both(patterns, pairs)))
+    found = with_literals(patterns, pairs)
     return found, number.astype(np.int32), label[clear].astype(np.int32)
 
 
@@ -122,14 +121,3 @@ def _list_pairs(pointer: Longs, column: Ids, size: int, owner: Ids, key: Longs) 
                 owner[used] = i
                 key[used] = np.int64(patterns[a]) * size + patterns[b]
                 used += 1
-
-
-def _rows_of_both(patterns: Patterns, pairs: Iterable[tuple[int, int]]) -> Iterator[Ids]:
-    """Yield for each pair of patterns the positions in patterns.entities where both hold, ascending."""
-    by_pattern = patterns.held.tocsc()
-    held = np.zeros(len(patterns.entities), bool)
-    for pair in pairs:
-        first, second = (by_pattern.indices[slice(*by_pattern.indptr[k : k + 2])] for k in pair)
-        held[first] = True
-        yield second[held[second]]
-        held[first] = False

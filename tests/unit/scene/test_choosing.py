@@ -12,8 +12,9 @@ import nlil
 from nlil.data.kb import KnowledgeBase
 from nlil.scene.choosing import ChoiceOptions, _sampled, _Search
 from nlil.scene.fitting import ClassModel, LabelledObjects, class_counts, fit, one_hot, probabilities
-from nlil.scene.growing import Growth, PatternGrower, literals_of, with_literals
+from nlil.scene.growing import Growth, PatternGrower
 from nlil.scene.joint import labelled_rows
+from nlil.scene.literals import literals_of, with_literals
 from nlil.scene.patterns import find_patterns
 from nlil.scene.sure_patterns import (
     MAX_JOINED_PER_OBJECT,

@@ -19,9 +19,9 @@ from nlil.learning.run import Learned
 from nlil.progress import Stop, silent
 from nlil.scene.choosing import ChoiceOptions, choose
 from nlil.scene.fitting import LabelledObjects, one_hot
-from nlil.scene.formulas import FormulaTraining, best_formula, class_queries, holds_for, with_disjunctions
-from nlil.scene.growing import literals_of, num_lines
+from nlil.scene.formulas import FormulaTraining, best_formula, class_queries, with_disjunctions
 from nlil.scene.joint import labelled_rows
+from nlil.scene.literals import holds_for, literals_of, num_lines
 from nlil.scene.patterns import find_patterns
 
 SETTINGS = ("preset=scene", "search=neural", "restarts=8", "epochs=30", "device=cpu")

@@ -1,0 +1,85 @@
+"""Conjunctions of literals over patterns: patterns of one line that must hold, and others that must not.
+
+`held` is (objects, patterns), which pattern holds for which object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from scipy import sparse
+
+from ..data.arrays import Ids, Mask
+from ..kernel.bodies import AND, NOT, Bodies
+from .patterns import Patterns
+
+MAX_ATOMS = 6
+"""Limit of a body."""
+
+Literals = tuple[int, ...]
+"""Lines that must hold, at least one; ~line for a line that must not hold."""
+
+
+def num_lines(bodies: Bodies) -> int:
+    """Return how many of the `bodies` are single lines; they come first."""
+    return int(np.searchsorted(-(bodies.line >= 0).astype(int), 0))
+
+
+def literals_of(bodies: Bodies, body: int) -> Literals:
+    """Return the literals of a `body` of `bodies` that is a conjunction of lines and negated lines."""
+    found: list[int] = []
+    for op in bodies.program(body):
+        if op >= 0:
+            found.append(op)
+        elif op == NOT:
+            found[-1] = ~found[-1]
+    return tuple(found)
+
+
+def program_of(literals: Literals) -> list[int]:
+    """Return the postfix program of the conjunction of `literals`.
+
+    >>> program_of((3, ~5)) == [3, 5, NOT, AND]
+    True
+    """
+    program: list[int] = []
+    for place, literal in enumerate(literals):
+        program += [literal] if literal >= 0 else [~literal, NOT]
+        program += [AND] if place else []
+    return program
+
+
+def rows_of(held: sparse.csc_array, bodies: Iterable[Literals]) -> Iterator[Ids]:
+    """Yield the objects for which each of the conjunctions `bodies` holds, ascending."""
+    marked = np.zeros(held.shape[0], bool)
+    for literals in bodies:
+        first, *others = sorted(literals, key=lambda one: one < 0)  # the first one must hold
+        found = _column(held, first)
+        for one in others:
+            there = _column(held, max(one, ~one))
+            marked[there] = True
+            found = found[marked[found] == (one >= 0)]
+            marked[there] = False
+        yield found
+
+
+def _column(held: sparse.csc_array, line: int) -> Ids:
+    return held.indices[held.indptr[line] : held.indptr[line + 1]]
+
+
+def holds_for(held: sparse.csc_array, literals: Literals) -> Mask:
+    """Return for which objects the conjunction of `literals` holds."""
+    mask = np.zeros(held.shape[0], bool)
+    mask[next(rows_of(held, [literals]))] = True
+    return mask
+
+
+def with_literals(patterns: Patterns, bodies: Sequence[Literals]) -> Patterns:
+    """Return the `patterns` followed by those of the conjunctions `bodies` that are new."""
+    known = {
+        tuple(sorted(literals_of(patterns.bodies, body))) for body in np.flatnonzero(patterns.bodies.line < 0).tolist()
+    }
+    new = [literals for literals in bodies if tuple(sorted(literals)) not in known]
+    rows = [found.astype(np.int32) for found in rows_of(patterns.held.tocsc(), new)]
+    return patterns.with_programs([program_of(literals) for literals in new], rows)
