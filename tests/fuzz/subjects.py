@@ -299,7 +299,7 @@ def read_run(folder: Path) -> None:
     opened = open_run(folder / "run", str(folder / "train.tsv"))
     _ = opened.metrics(), opened.main_figures(), opened.theory, opened.notes, opened.warnings, opened.active
     opened.learned.best_first()
-    asked = opened.predictor()
+    asked = opened.predictor
     explainer = Explainer(opened.rules, opened.base, probabilities=opened.calibration)
     for row in _some(len(opened.base.facts)):
         facts = opened.base.facts

@@ -26,23 +26,12 @@ def check(
             it, only those whose competitor is more probable by this much.
     """
     from ..explanation.brief import chance, probability_text
-    from ..explanation.disputes import check as check_facts
     from ..explanation.outline import grounding_line
     from .render import table
 
     opened = session.open_run(run)
     with session.progress() as progress:
-        disputes = check_facts(
-            opened.rules,
-            opened.base,
-            targets=target or None,
-            top=top,
-            threads=opened.config.threads,
-            memory=opened.config.memory,
-            progress=progress,
-            calibration=opened.calibration,
-            seed=opened.config.seed,
-        )
+        disputes = opened.check(top, target or None, progress)
     disputes = [d for d in disputes if (d.margin if d.wrong is None else d.wrong) >= threshold]
     if not disputes:
         session.show({"disputes": []}, "no fact is disputed")

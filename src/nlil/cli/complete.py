@@ -48,7 +48,7 @@ def complete(
 def new_facts(session: Session, opened: OpenedRun, targets: list[str] | None, top: int) -> NewFacts:
     """Return the most probable new facts of `targets` (None: of all) of an `opened` run; `top` is their number."""
     with session.progress() as progress:
-        return opened.complete(targets or None, top, progress)
+        return opened.complete(top, targets or None, progress)
 
 
 def view(found: NewFacts) -> list[Any]:

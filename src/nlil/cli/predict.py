@@ -35,7 +35,7 @@ def predict(
     """
     if (query is None) == (queries is None) or (queries is None) != (out is None):
         raise ConfigError('predict needs a query such as "uncle(alice, ?)", or --queries FILE with --out FILE.tsv')
-    predictor = session.open_run(run).predictor()
+    predictor = session.open_run(run).predictor
     if query is not None:
         answers = predictor.predict(query, top)
         session.show(

@@ -50,7 +50,7 @@ def score(
         check_table_name(out)
     options = replace(DataOptions(), **session.reading)
     batches = file_batches(facts, options)
-    predictor = session.open_run(run).predictor()
+    predictor = session.open_run(run).predictor
     total = {"facts": 0, "unknown": 0}
 
     def scored() -> Iterator[ScoredFacts]:

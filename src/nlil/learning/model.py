@@ -6,9 +6,8 @@ model.predict("treats(aspirin, ?)"), model.complete(100), model.explain("treats(
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,17 +18,14 @@ from ..logic.predicate import Fact, Predicate
 from ..logic.query import Query
 from ..progress import Progress, silent
 from .learner import Learner
-from .opening import Applied, open_run
+from .opening import Applied, Targets, open_run, target_names
 from .run import Learned, save_run
 
 if TYPE_CHECKING:
-    from ..evaluation.completion import NewFacts
-    from ..evaluation.prediction import Answers, Predictor, ScoredFacts
-    from ..explanation.disputes import Dispute
+    from ..evaluation.prediction import Answers, ScoredFacts
     from ..explanation.why import Explanation
+    from ..kernel.calibration import Calibration
     from ..kernel.ruleset import RuleSet
-
-Targets = Sequence[str | Predicate] | str | None
 
 
 @dataclass(frozen=True)
@@ -52,13 +48,10 @@ class Model(Applied):
             f"{len(self.dataset.kb.facts):,} facts{quality}>"
         )
 
-    @cached_property
-    def predictor(self) -> Predictor:
-        """Answers queries; the facts of all splits are known."""
-        from ..evaluation.prediction import Predictor
-
-        known, config = self.base.facts + self.dataset.splits.all(), self.config
-        return Predictor(self.rules, self.base, known, config.threads, config.memory, self.learned.rules.calibration)
+    @property
+    def calibration(self) -> Calibration | None:
+        """The map from scores to probabilities that was fitted to all rules, or None."""
+        return self.learned.rules.calibration
 
     @property
     def theory(self) -> RuleSet:
@@ -111,43 +104,11 @@ class Model(Applied):
 
         return ScoredFacts.join(self.predictor.score_batches(batches))
 
-    def complete(self, top: int = 1000, targets: Targets = None) -> NewFacts:
-        """Return the `top` most probable facts that are not known, of `targets` (None: of all)."""
-        from ..evaluation.completion import complete
-
-        config = self.config
-        return complete(
-            self.rules,
-            self.base,
-            targets=_names(targets),
-            top=top,
-            known=self.predictor.known,
-            threads=config.threads,
-            memory=config.memory,
-            calibration=self.learned.rules.calibration,
-        )
-
     def explain(self, fact: str | Fact, **options: Any) -> Explanation:
         """Explain the score of a `fact` such as "uncle(alice, bob)"; `options` as in `nlil.explain`."""
         from ..explanation.why import explain
 
-        return explain(self.rules, self.base, fact, calibration=self.learned.rules.calibration, **options)
-
-    def check(self, top: int = 50, targets: Targets = None) -> list[Dispute]:
-        """Return the `top` facts of `targets` (None: of all) that are most probably wrong, worst first."""
-        from ..explanation.disputes import check
-
-        config = self.config
-        return check(
-            self.rules,
-            self.base,
-            targets=_names(targets),
-            top=top,
-            threads=config.threads,
-            memory=config.memory,
-            calibration=self.learned.rules.calibration,
-            seed=config.seed,
-        )
+        return explain(self.rules, self.base, fact, calibration=self.calibration, **options)
 
     def save(self, path: str | Path, force: bool = False) -> Path:
         """Write a run folder at `path`, for `open_model` and the command line; `force` replaces one that exists."""
@@ -175,7 +136,7 @@ def learn(
     """
     config = (config or LearnerConfig()).with_values(settings)
     dataset = as_dataset(data, config.seed, config.data_options())
-    named = _names(targets)
+    named = target_names(targets)
     chosen = list(dataset.targets) if named is None else [_predicate(dataset.kb, name) for name in named]
     learned = Learner(config).fit(dataset.kb, chosen, dataset.splits, progress)
     source = lasting_source(str(data)) if isinstance(data, str | Path) else None
@@ -199,10 +160,6 @@ def open_model(path: str | Path, data: Any = None) -> Model:
     dataset = as_dataset(data, learned.config.seed, learned.config.data_options())
     here = learned.bound_to(bind(learned.rules, dataset.kb))
     return Model(here.rules, dataset, learned.config, here)
-
-
-def _names(targets: Targets) -> Sequence[str | Predicate] | None:
-    return [targets] if isinstance(targets, str) else targets
 
 
 def _predicate(kb: Any, name: str | Predicate) -> Predicate:

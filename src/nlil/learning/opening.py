@@ -12,6 +12,7 @@ import numpy as np
 
 from ..config import LearnerConfig
 from ..data.dataset import Dataset
+from ..data.facts import Facts
 from ..data.files import UTF8
 from ..data.kb import KnowledgeBase
 from ..datasets import load_dataset
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
     from ..evaluation.completion import NewFacts
     from ..evaluation.metrics import Metrics
     from ..evaluation.prediction import Predictor
+    from ..explanation.disputes import Dispute
     from ..theory.theory import Theory
 
+Targets = Sequence[str | Predicate] | str | None
 BUDGETS = ("device", "threads", "memory")
 """Settings of the machine that learned, not of the rules."""
 MAIN_FIGURES = ("mrr", "hits@1", "hits@10", "r@1", "r@5", "f1")
@@ -60,7 +63,10 @@ class ReliabilitySample:
 
 @dataclass(frozen=True)
 class Applied:
-    """`rules` in the ids of the `dataset` they are applied to, with the settings `config`."""
+    """`rules` in the ids of the `dataset` they are applied to, with the settings `config`.
+
+    `progress` receives reports of progress.
+    """
 
     rules: RuleSet
     dataset: Dataset
@@ -70,6 +76,46 @@ class Applied:
     def base(self) -> KnowledgeBase:
         """The facts that a query may use; see `Dataset.world`."""
         return self.dataset.world
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The map from scores to probabilities, or None."""
+        return self.rules.calibration
+
+    @cached_property
+    def known(self) -> Facts:
+        """The facts of all splits: a held-out fact is not a discovery."""
+        return self.base.facts + self.dataset.splits.all()
+
+    @cached_property
+    def predictor(self) -> Predictor:
+        """Answers queries."""
+        from ..evaluation.prediction import Predictor
+
+        return Predictor(self.rules, self.base, self.known, self.config.threads, self.config.memory, self.calibration)
+
+    def complete(self, top: int = 1000, targets: Targets = None, progress: Progress = silent) -> NewFacts:
+        """Return the `top` most probable facts that no split has, of `targets` (None: of all)."""
+        from ..evaluation.completion import complete
+
+        return complete(self.rules, self.base, known=self.known, **self._search(top, targets, progress))
+
+    def check(self, top: int = 50, targets: Targets = None, progress: Progress = silent) -> list[Dispute]:
+        """Return the `top` facts of `targets` (None: of all) that are most probably wrong, worst first."""
+        from ..explanation.disputes import check
+
+        return check(self.rules, self.base, seed=self.config.seed, **self._search(top, targets, progress))
+
+    def _search(self, top: int, targets: Targets, progress: Progress) -> dict[str, Any]:
+        """Return the arguments that `complete` and `check` share."""
+        return {
+            "targets": target_names(targets),
+            "top": top,
+            "threads": self.config.threads,
+            "memory": self.config.memory,
+            "calibration": self.calibration,
+            "progress": progress,
+        }
 
     def evaluate(self, split: str = "test", progress: Progress = silent) -> Metrics:
         """Measure how well the rules predict the facts of a `split`. Raises DataError if it has none."""
@@ -181,7 +227,7 @@ class OpenedRun(Applied):
             )
         return (*notes, *rejected_note(len(bound.rules), len(self.rules)))
 
-    @cached_property
+    @property
     def calibration(self) -> Calibration | None:
         """The calibration stored in the run, or None."""
         return self.learned.rules.calibration
@@ -204,22 +250,6 @@ class OpenedRun(Applied):
         candidates = self.candidates(split, self.config.seed, progress)
         return ReliabilitySample(candidates, found, split == "valid" and self.is_own_data, tuple(notes))
 
-    def predictor(self) -> Predictor:
-        """Answers queries. The facts of all splits are known: a held-out fact is not a discovery."""
-        from ..evaluation.prediction import Predictor
-
-        known = self.base.facts + self.dataset.splits.all()
-        return Predictor(self.rules, self.base, known, self.config.threads, self.config.memory, self.calibration)
-
-    def complete(self, targets: Sequence[str] | None, top: int, progress: Progress = silent) -> NewFacts:
-        """Return the `top` most probable facts of `targets` (None: of all) that no split has."""
-        from ..evaluation.completion import complete
-
-        known, config = self.base.facts + self.dataset.splits.all(), self.config
-        budget: dict[str, Any] = {"threads": config.threads, "memory": config.memory, "progress": progress}
-        about: dict[str, Any] = {"known": known, "calibration": self.calibration}
-        return complete(self.rules, self.base, targets=targets, top=top, **about, **budget)
-
     def metrics(self) -> dict[str, Any]:
         """Return what `evaluate` measured on the run's own data, by split."""
         return load_metrics(self.path)
@@ -231,6 +261,11 @@ class OpenedRun(Applied):
         overall = kept.get("overall", kept)
         prefix = "test " if "test" in measured else ""
         return {prefix + name: float(overall[name]) for name in MAIN_FIGURES if name in overall}
+
+
+def target_names(targets: Targets) -> Sequence[str | Predicate] | None:
+    """Return `targets` as a list, also a single name; None: all."""
+    return [targets] if isinstance(targets, str) else targets
 
 
 def open_run(

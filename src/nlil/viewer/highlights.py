@@ -84,13 +84,12 @@ class Highlights:
 
     def _found(self, rules: RuleSet) -> Findings:
         run, config = self.run, self.run.config
-        known = run.base.facts + run.dataset.splits.all()
         try:  # one thread: the others are for the pages
             new = complete(
                 rules,
                 run.base,
                 top=NUM_SHOWN,
-                known=known,
+                known=run.known,
                 calibration=run.calibration,
                 threads=1,
                 memory=config.memory,

@@ -61,7 +61,7 @@ class PageData:
         self.labels = Labels.of(run.base)
         self.lock = threading.RLock()
         self.feedback = run.feedback
-        self.known = run.base.facts + run.dataset.splits.all()
+        self.known = run.known
         nothing = self.rules.take(np.zeros(0, np.int64))
         self._predictor = TablePredictor(nothing, self.kb, self.known, 1, run.config.memory)
         self._scenes = Scenes(self.kb)

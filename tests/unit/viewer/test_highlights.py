@@ -32,7 +32,7 @@ def test_they_are_those_of_the_commands(data: PageData, own_run: Path) -> None:
     shown = document(data)
     assert data.is_warm
     assert not shown["is_searching"]
-    wanted = open_run(own_run).complete(None, highlights.NUM_SHOWN)
+    wanted = open_run(own_run).complete(highlights.NUM_SHOWN)
     assert [one["fact"] for one in shown["new_facts"]] == [str(new.fact) for new in wanted]
     np.testing.assert_allclose([one["score"] for one in shown["new_facts"]], [new.score for new in wanted])
     assert all(one["wrong"] is None or one["wrong"] >= highlights.MIN_WRONG for one in shown["disputed"])

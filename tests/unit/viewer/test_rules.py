@@ -134,7 +134,7 @@ def same_explanation(client: TestClient, data: PageData, fact: str, side: str) -
 
 @pytest.mark.parametrize("query", ["aunt(sophie1, ?)", "aunt(?, kate2)", "female(?)", "male(jack1)"])
 def test_answers_are_those_of_predict(family: TestClient, family_run: Path, query: str) -> None:
-    predictor = open_run(family_run).predictor()
+    predictor = open_run(family_run).predictor
     expected = predictor.predict(query, 1000)
     page = family.get("/ask.json", params={"q": query}).json()
     assert page["total"] == len(expected)

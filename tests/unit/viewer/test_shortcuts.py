@@ -33,7 +33,7 @@ def client_of(data: PageData) -> TestClient:
 
 def test_answers_of_some_rules_are_those_of_all(anchored: Path) -> None:
     data = viewer_runs.page_data_of(anchored)
-    predictor = open_run(anchored).predictor()
+    predictor = open_run(anchored).predictor
     facts, left_out = data.kb.binary, 0
     for i in range(0, len(facts), len(facts) // 25):
         fact = data.kb.fact(int(facts.predicate[i]), int(facts.subject[i]), int(facts.object[i]))
