@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 MAX_QUOTED = 80
@@ -84,6 +85,17 @@ class DataError(NlilError):
         self.path, self.line = path, line
         where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
         super().__init__(where + message)
+
+
+@contextmanager
+def in_file(path: object, line: int | None = None) -> Iterator[None]:
+    """Add the `path`, and the `line` if there is one, to a DataError of this block that does not say where."""
+    try:
+        yield
+    except DataError as error:
+        if error.path is not None:
+            raise
+        raise DataError(str(error), path, line) from error
 
 
 class RuleSyntaxError(NlilError):

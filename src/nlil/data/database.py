@@ -13,13 +13,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..errors import DataError, require
+from ..errors import DataError, in_file, require
 from .builder import ROWS_PER_BATCH, Batch
-from .columns import GivenColumns
+from .columns import ColumnLayout, GivenColumns
 from .files import unreadable
 from .limits import refuse_columns
-from .roles import with_doubt
-from .tables import table_facts, table_layout
+from .tables import block_facts, table_layout
 
 SCHEME = "duckdb:///"
 RESTRICTED = {
@@ -74,30 +73,24 @@ def read_query(source: str, columns: GivenColumns | None = None) -> Iterator[Bat
     except OSError as error:
         raise unreadable(path, error) from error
     try:
-        with duckdb.connect(str(path), read_only=True, config=RESTRICTED) as connection:
+        with in_file(path), duckdb.connect(str(path), read_only=True, config=RESTRICTED) as connection:
             statements = connection.extract_statements(query)
             if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-                raise DataError(f"expected one SELECT, got {query!r}", path)
-            yield from _facts(connection.execute(statements[0]), path, columns or {})
+                raise DataError(f"expected one SELECT, got {query!r}")
+            result = connection.execute(statements[0])
+            names = [column[0] for column in result.description]
+            refuse_columns(len(names), path)
+            layout = table_layout(names, columns or {})
+            yield from block_facts(_blocks(result, layout), layout, path, bool(columns))
     except duckdb.Error as error:
         reason = " ".join(str(error).split("\n\n")[0].split())
         raise DataError(f"expected a file and a query that DuckDB can read, got: {reason}", path) from error
-    except DataError as error:
-        raise error if error.path is not None else DataError(str(error), path) from error
 
 
-def _facts(result: Any, path: Path, columns: GivenColumns) -> Iterator[Batch]:
-    names = [column[0] for column in result.description]
-    refuse_columns(len(names), path)
-    layout = table_layout(names, columns)
-    notes = (f"{path.name}: {layout.note}",) if layout.note else ()
-    start = 0
+def _blocks(result: Any, layout: ColumnLayout) -> Iterator[dict[str, pa.Array]]:
+    """Yield the columns of the `result` by role, some rows at a time."""
     while rows := result.fetchmany(ROWS_PER_BATCH):
         try:
-            values = dict(zip(layout.place, ([row[i] for row in rows] for i in layout.place.values())))
-            chosen = {role: pa.array(column) for role, column in values.items()}
+            yield {role: pa.array([row[i] for row in rows]) for role, i in layout.place.items()}
         except (pa.ArrowException, TypeError, OverflowError) as error:
-            raise DataError(f"expected columns of text or whole numbers, got: {error}", path) from error
-        facts = table_facts(chosen, layout, start, notes)
-        yield from facts if columns or start else with_doubt(facts, layout, path.name)
-        start += len(rows)
+            raise DataError(f"expected columns of text or whole numbers, got: {error}") from error

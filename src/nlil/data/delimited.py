@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import DataError
+from ..errors import DataError, in_file
 from .arrays import Doubles, Longs, Mask
 from .builder import Batch
 from .columns import ADVICE, POSITIONAL, ColumnLayout, GivenColumns, find_layout
@@ -209,10 +209,8 @@ def names_columns(path: Path, columns: GivenColumns, encoding: str) -> bool:
 
 
 def _layout(rows: TableRows, columns: GivenColumns) -> ColumnLayout:
-    try:
+    with in_file(rows.path, int(rows.number[0])):
         return find_layout(rows.row(0), columns, stem(rows.path))
-    except DataError as error:
-        raise DataError(str(error), rows.path, int(rows.number[0])) from error
 
 
 def row_facts(rows: TableRows, layout: ColumnLayout, notes: tuple[str, ...] = ()) -> Iterator[Batch]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..errors import DataError
+from ..errors import DataError, in_file
 from .builder import Batch, batched
 from .columns import ADVICE, POSITIONAL, ColumnLayout, GivenColumns, find_layout
 from .delimited import TableRows, row_facts
@@ -38,10 +38,8 @@ def read_json_lines(path: Path, columns: GivenColumns | None = None, encoding: s
         is_first = layout is None
         if layout is None:
             names = list(dict.fromkeys(key for record in records for key in record))
-            try:
+            with in_file(path):
                 layout = find_layout(names, columns or {}, stem(path))
-            except DataError as error:
-                raise DataError(str(error), path) from error
             if layout is POSITIONAL:
                 raise DataError(f"expected keys such as subject, predicate and object, got {names}; {ADVICE}", path)
             notes = (f"{path.name}: {layout.note}",)

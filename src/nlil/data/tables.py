@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import DataError, require
+from ..errors import DataError, in_file, require
 from .builder import Batch, Collected, FactCollector, Row, code_of_empty, encoded
 from .columns import ADVICE, POSITIONAL, ColumnLayout, GivenColumns, find_layout, parse_columns
 from .delimited import TableRows, read_rows
@@ -39,20 +39,14 @@ def read_parquet(path: Path, columns: GivenColumns | None = None, encoding: str 
         file = pq.ParquetFile(path)
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"expected a Parquet file, got: {error}", path) from error
-    with file:
+    with file, in_file(path):
         try:
             _check_parquet(file, path)
             names = file.schema_arrow.names
             layout = table_layout(names, columns or {}, stem(path))
-            notes = (f"{path.name}: {layout.note}",) if layout.note else ()
-            start = 0
-            for rows in file.iter_batches(batch_size=1 << 20, columns=[names[i] for i in layout.place.values()]):
-                chosen = {role: rows.column(names[i]) for role, i in layout.place.items()}
-                facts = table_facts(chosen, layout, start, notes)
-                yield from facts if columns or start else with_doubt(facts, layout, path.name)
-                start += rows.num_rows
-        except DataError as error:
-            raise error if error.path is not None else DataError(str(error), path) from error
+            parts = file.iter_batches(batch_size=1 << 20, columns=[names[i] for i in layout.place.values()])
+            blocks = ({role: rows.column(names[i]) for role, i in layout.place.items()} for rows in parts)
+            yield from block_facts(blocks, layout, path, bool(columns))
         except (OSError, pa.ArrowException) as error:
             raise DataError(f"expected a complete Parquet file, got: {error}", path) from error
 
@@ -160,6 +154,21 @@ def table_layout(names: Sequence[str], columns: GivenColumns, table: str = "") -
     if not 2 <= len(names) <= 4:
         raise DataError(f"expected {EXPECTED_COLUMNS}, got {list(names)}; {ADVICE}")
     return ColumnLayout({role: i for role, i in POSITIONAL.place.items() if i < len(names)}, len(names))
+
+
+def block_facts(
+    blocks: Iterable[Mapping[str, Any]], layout: ColumnLayout, path: Path, is_told: bool
+) -> Iterator[Batch]:
+    """Yield the facts of the `blocks` of rows of the file at `path`, each block as columns by role.
+
+    Unless the user has named the columns (`is_told`), a note says if the `layout` is doubtful.
+    """
+    notes = (f"{path.name}: {layout.note}",) if layout.note else ()
+    start = 0
+    for columns in blocks:
+        facts = table_facts(columns, layout, start, notes)
+        yield from facts if is_told or start else with_doubt(facts, layout, path.name)
+        start += len(columns["subject"])
 
 
 def table_facts(

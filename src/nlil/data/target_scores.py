@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import DataError
+from ..errors import DataError, in_file
 from ..logic.predicate import Predicate
 from .arrays import Doubles, Ids, Longs, Mask, offsets, run_starts
 from .delimited import SEPARATOR_NAMES, TableRows, parse_numbers
@@ -81,12 +81,8 @@ class TargetScores:
 
 def read_target_scores(path: Path, kb: KnowledgeBase) -> TargetScores:
     """Read the scores in the file at `path` for entities and classes of `kb`."""
-    try:
+    with in_file(path):
         return target_scores(read_table(path, _score_rows, COLUMNS), kb)
-    except DataError as error:
-        if error.path is not None:
-            raise
-        raise DataError(str(error), path) from error
 
 
 def target_scores(table: Any, kb: KnowledgeBase) -> TargetScores:

@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from ..data.builder import Batch, Collected, FactCollector
@@ -36,7 +37,7 @@ from ..data.prefixes import short_name, with_short_names
 from ..data.prolog import read_examples, read_prolog
 from ..data.rdf import read_rdf
 from ..data.tables import read_parquet
-from ..errors import DataError
+from ..errors import DataError, in_file
 from ..logic.predicate import Predicate
 from ..scene.readers import FILE_MARK, common_files, files_beside, original_files, read_scenes
 from .cache import cached
@@ -88,19 +89,21 @@ def read_path(path: Path, name: str, options: DataOptions, like: Collection[Pred
     """
     how = f"{options.columns} {options.encoding}" if options.is_told else ""
     try:
-        if str(path).endswith(ORIGINAL) and not path.exists():
-            folder = Path(str(path).removesuffix(ORIGINAL))
-            read = cached(f"{folder.resolve()}{ORIGINAL}", name, _data(folder), lambda: _read_originals(folder, name))
-            return _numbered(read, folder, options, like)
-        if path.is_dir():
-            path = path / "data" if (path / "data").is_dir() and not _data(path) else path
-            read = cached(str(path.resolve()), name, _data(path), lambda: _read_folder(path, name, options), how)
-            return _numbered(read, path, options, like)
-        files = [path, *files_beside(path)] if ending(path) == ".json" else [path]
-        read = cached(str(path.resolve()), name, files, lambda: _read_file(path, name, options), how)
-        return with_own_numbers(read, options.cuts, like)
-    except DataError as error:
-        raise error if error.path is not None else DataError(str(error), path) from error
+        if path.is_dir() and (path / "data").is_dir() and not _data(path):
+            path = path / "data"
+        with in_file(path):
+            if str(path).endswith(ORIGINAL) and not path.exists():
+                folder = Path(str(path).removesuffix(ORIGINAL))
+                place, read = f"{folder.resolve()}{ORIGINAL}", partial(_read_originals, folder, name)
+                return _numbered(cached(place, name, _data(folder), read), folder, options, like)
+            place = str(path.resolve())
+            if path.is_dir():
+                read = partial(_read_folder, path, name, options)
+                return _numbered(cached(place, name, _data(path), read, how), path, options, like)
+            files = [path, *files_beside(path)] if ending(path) == ".json" else [path]
+            return with_own_numbers(
+                cached(place, name, files, partial(_read_file, path, name, options), how), options.cuts, like
+            )
     except OSError as error:
         raise unreadable(path, error) from error
 
@@ -146,10 +149,8 @@ def _numbered(dataset: Dataset, folder: Path, options: DataOptions, like: Collec
         return dataset
     if len(files) > 1:
         raise DataError(f"expected one {FILE_STEM} file, got {files[0].name} and {files[1].name}", folder)
-    try:
+    with in_file(files[0]):
         return with_numbers(dataset, read_numbers(files[0], options.encoding), options.cuts, like)
-    except DataError as error:
-        raise (error if error.path is not None else DataError(str(error), files[0])) from error
 
 
 def _files(folder: Path) -> list[Path]:

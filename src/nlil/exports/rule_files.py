@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import DataError, NlilError, RuleSyntaxError
+from ..errors import DataError, NlilError, RuleSyntaxError, in_file
 from ..logic.parse import parse_program, parse_rule
 from ..logic.predicate import Predicate, Step
 from ..logic.rule import Rule
@@ -198,10 +198,8 @@ def _reader(text: str, path: Path) -> Callable[[str, Path], RuleFile]:
 
 
 def _rule_file(columns: RuleColumns, path: Path, denials: list[tuple[tuple[Predicate, Step], str]]) -> RuleFile:
-    try:
+    with in_file(path):  # an escape such as '\\ud800' is half a surrogate pair
         rules = columns.rules()
-    except DataError as error:  # an escape such as '\\ud800' is half a surrogate pair
-        raise DataError(str(error), path) from error
     return RuleFile(path, rules, np.array([number for *_, number in columns.rows], np.int64), denials)
 
 

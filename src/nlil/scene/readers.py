@@ -21,7 +21,7 @@ from ..data.facts import Splits
 from ..data.files import lines, present, readable, stem, stem_of_gzip
 from ..data.kb import KnowledgeBase
 from ..data.limits import ShallowJson
-from ..errors import DataError, require
+from ..errors import DataError, in_file, require
 from .canvas import Box
 from .collector import BOX, SIZE, SceneCollector, as_number, check, items
 
@@ -61,13 +61,9 @@ def read_scenes(paths: Mapping[str, Path]) -> tuple[KnowledgeBase, Splits, tuple
     """
     collector, reading = SceneCollector(), ReaderState()
     for split, path in paths.items():
-        try:
+        with in_file(path):
             for image, graph in format_of(path)(path, reading):
                 collector.add(image, graph, split)
-        except DataError as error:
-            if error.path is not None:
-                raise
-            raise DataError(str(error), path) from error
     kb, splits, notes = collector.finish()
     return kb, splits, (*reading.notes(), *notes)
 
