@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 from typing import BinaryIO, cast
 
 from ..errors import ConfigError, DataError
@@ -29,6 +30,7 @@ UTF8_BOM = b"\xef\xbb\xbf"
 BLOCK_BYTES = 1 << 23
 UNFINISHED = ".part"
 """Suffix of a file that is being written."""
+_UMASK = Lock()
 
 
 def ending(path: Path) -> str:
@@ -175,14 +177,23 @@ def replacing(path: Path) -> Iterator[Path]:
     temporary, handle = _temporary_file(path)
     try:
         yield temporary
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)  # mkstemp gives 0600; results get the usual permissions
+        share(temporary)  # mkstemp gives 0600
         sync(temporary)
         os.replace(temporary, path)
     finally:
         os.close(handle)
         temporary.unlink(missing_ok=True)
+
+
+def share(path: Path) -> None:
+    """Give the file at `path` the usual permissions of this user's files.
+
+    The umask can be read only by setting it, for the whole process: one thread at a time.
+    """
+    with _UMASK:
+        umask = os.umask(0)
+        os.umask(umask)
+    path.chmod(0o666 & ~umask)
 
 
 def _temporary_file(path: Path) -> tuple[Path, int]:

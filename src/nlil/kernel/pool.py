@@ -53,20 +53,6 @@ class Pool(Generic[Scratch]):
         except IndexError:
             return self._make()
 
-    def map(
-        self,
-        function: Callable[[Scratch, Task], Result],
-        tasks: Sequence[Task],
-        stage: str = "",
-        progress: Progress = silent,
-        stop: Stop | None = None,
-    ) -> list[Result]:
-        """Do the same as `map_here` for a pure `function` of `tasks`, which other kinds of pools run elsewhere.
-
-        `stage`, `progress` and `stop` are those of `map_here`.
-        """
-        return self.map_here(function, tasks, stage, progress, stop)
-
     def map_here(
         self,
         function: Callable[[Scratch, Task], Result],
@@ -125,6 +111,9 @@ class Pool(Generic[Scratch]):
         if failures:
             raise min(failures, key=lambda pair: pair[0])[1]
         return [result for result in results if result is not None]
+
+    map = map_here
+    """The same for a pure `function`, which other kinds of pools run elsewhere."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy the pool for another process, with one thread and no scratch.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import platform
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any
+
+from ..data.files import share
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,8 +19,6 @@ PACKAGES = ("nlil", "torch", "numpy", "numba", "pyarrow")
 
 MALFORMED = (KeyError, IndexError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
 """Exceptions that a reader raises for a malformed file of a run folder."""
-
-_UMASK = Lock()
 
 
 def versions(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
@@ -127,7 +125,7 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray], metadata: Mapping
 
     plain = {name: np.array(arrays[name], order="C") for name in sorted(arrays)}
     save_file(plain, path, metadata=dict(metadata) if metadata else None)
-    path.chmod(0o666 & ~_umask())  # as readable as any other file of the user
+    share(path)
 
 
 def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
@@ -139,11 +137,3 @@ def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
             return {name: stream.get_tensor(name) for name in stream.keys()}, dict(stream.metadata() or {})  # noqa: SIM118
     except SafetensorError as error:
         raise ValueError(str(error)) from error
-
-
-def _umask() -> int:
-    """Return the umask. It can be read only by setting it, for the whole process: one thread at a time."""
-    with _UMASK:
-        umask = os.umask(0)
-        os.umask(umask)
-    return umask
