@@ -25,7 +25,7 @@ from .evaluator import Evaluator, is_guarded
 from .frontier import Queries
 from .hidden import Hidden
 from .pairs import ALL, Pairs, among, combined, line_members, pack, row_counts, truth_of
-from .statistics import fact_keys, matching, rule_stats, target_facts
+from .statistics import false_facts, matching, rule_stats, target_facts
 from .threads import one_torch_thread
 
 MAX_TUPLES = 100_000
@@ -75,11 +75,9 @@ class HeadTable(ABC):
     def __init__(self, evaluator: Evaluator, rule: Rule, negatives: Facts | None) -> None:
         kb = evaluator.kb
         facts = matching(kb, rule, kb.facts)
-        self.evaluator, self.num_facts, listed = evaluator, len(facts), facts
-        self.against_negatives = negatives is not None and len(negatives.of(kb.predicate_id(rule.target))) > 0
-        if negatives is not None and self.against_negatives:
-            false = matching(kb, rule, negatives.crisp().unique())
-            listed = facts + false[~np.isin(fact_keys(kb, false), fact_keys(kb, facts))]
+        false = false_facts(kb, rule, negatives, facts)
+        self.evaluator, self.num_facts, self.against_negatives = evaluator, len(facts), false is not None
+        listed = facts if false is None else facts + false
         self.x, self.y = listed.subject.astype(np.int64), listed.object.astype(np.int64)
         self.has_fact = np.zeros(kb.num_entities, bool)
         self.has_fact[target_facts(kb, rule, kb.facts).subject] = True

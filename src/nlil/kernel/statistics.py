@@ -38,9 +38,8 @@ def rule_stats(
     support = int(holds.sum())
     with_fact = np.zeros(evaluator.kb.num_entities, bool)
     with_fact[target_facts(evaluator.kb, rule, evaluator.kb.facts).subject] = True
-    if negatives is not None and len(negatives.of(evaluator.kb.predicate_id(rule.target))):
-        false = matching(evaluator.kb, rule, negatives.crisp().unique())
-        false = false[~np.isin(fact_keys(evaluator.kb, false), fact_keys(evaluator.kb, facts))]
+    false = false_facts(evaluator.kb, rule, negatives, facts)
+    if false is not None:
         parts = iter([false.subject[_holds(evaluator, rule, false)].astype(np.int64)])
     else:
         parts = _other_subjects(evaluator, rule, facts)
@@ -64,6 +63,17 @@ def matching(kb: KnowledgeBase, rule: Rule, facts: Facts) -> Facts:
     if head.object is not None and head.object >= 0:
         keep &= facts.object == head.object
     return facts[keep]
+
+
+def false_facts(kb: KnowledgeBase, rule: Rule, negatives: Facts | None, facts: Facts) -> Facts | None:
+    """Return those of the given `negatives` that the head can match and that are not among `facts`.
+
+    Returns None if the target has no negatives: its other tuples are then false.
+    """
+    if negatives is None or not len(negatives.of(kb.predicate_id(rule.target))):
+        return None
+    false = matching(kb, rule, negatives.crisp().unique())
+    return false[~false.isin(facts)]
 
 
 def target_facts(kb: KnowledgeBase, rule: Rule, facts: Facts) -> Facts:
