@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -222,41 +222,29 @@ class Fit:
 
     def learn(self) -> Learned:
         """Run all stages and return the result."""
-        started, config, kb, stop = time.monotonic(), self.config, self.kb, self.stop
+        started = time.monotonic()
+        return replace(self._learned(), seconds=time.monotonic() - started)
+
+    def _learned(self) -> Learned:
+        config, kb, stop = self.config, self.kb, self.stop
         if is_joint(kb, self.ids, config):
             rules = class_rules(kb, self.body, self.ids, config, self.progress, stop)
-            return Learned(rules, config, self.targets, stop.cut, {}, time.monotonic() - started)
-        counted: RuleSet | None = None
+            return Learned(rules, config, self.targets, stop.cut)
         notes: list[str] = []
         if self._wants_program():
-            found_program = learn_programs(kb, self.targets, self.splits, stop)
-            if found_program.rules is not None:
-                rules = self._rule_set(self._recounted(found_program.rules, kb), kb, self.given)
-                theory = self._theory(rules, None)
-                missing, seconds = self._missing(rules, stop.cut), time.monotonic() - started
-                return Learned(
-                    rules, config, self.targets, stop.cut, missing, seconds, notes=found_program.notes, theory=theory
-                )
-            notes += found_program.notes
+            program = learn_programs(kb, self.targets, self.splits, stop)
+            if program.rules is not None:
+                rules = self._rule_set(self._recounted(program.rules, kb), kb, self.given)
+                return self._result(rules, self._theory(rules, None), notes=program.notes)
+            notes += program.notes
         trial = self._trial()
+        counted: RuleSet | None = None
         if config.search != "neural":
             result = self._count(kb, self.options if trial is None else trial.options)
             counted = result.rules
             notes += result.notes
-        found: NeuralResult | None = None
-        if config.search == "both" and len(self.trainable) < len(self.ids):
-            what = f"{len(self.ids) - len(self.trainable):,} of {len(self.ids):,} targets"
-            notes.append(
-                f"training left out for {what}: {len(kb.facts):,} facts, more than neural_facts = "
-                f"{config.neural_facts:,}; --set neural_facts=0 removes the limit, --set search=neural only trains"
-            )
-        if config.search != "count" and len(self.trainable) and not stop():
-            found = search_neural(
-                kb, self.trainable, config, self.splits, counted, self.progress, stop, self.checkpoint
-            )
-            notes += found.notes
-            if config.search == "neural" and (nothing := note_on_nothing(found.rules, self.ids, found.history, config)):
-                notes.append(nothing)
+        found, more = self._trained(counted)
+        notes += more
         trained = NeuralResult(RuleSet.empty(kb)) if found is None else found
         rules = self._rule_set(trained.rules if counted is None else counted, kb, self.given)
         validation, held_out = self._validation(rules, trial)
@@ -277,20 +265,33 @@ class Fit:
         theory = self._theory(rules, validation)
         if theory is not None:
             rules, theory = theory.joined(rules)
-        partial = stop.cut  # counting again to find reasons does not make the search partial
-        return Learned(
-            rules,
-            config,
-            self.targets,
-            partial,
-            self._missing(rules, partial),
-            time.monotonic() - started,
-            trained.history,
-            tuple(notes),
-            trained.attentions,
-            estimate=quality,
-            theory=theory,
+        history, attentions = trained.history, trained.attentions
+        return self._result(rules, theory, notes=notes, history=history, attentions=attentions, estimate=quality)
+
+    def _result(self, rules: RuleSet, theory: Theory | None, *, notes: Iterable[str], **rest: Any) -> Learned:
+        """Return the result, with the reason for each target without rules; `rest` are other fields of it."""
+        partial = self.stop.cut  # counting again to find reasons does not make the search partial
+        missing = self._missing(rules, partial)
+        return Learned(rules, self.config, self.targets, partial, missing, theory=theory, notes=tuple(notes), **rest)
+
+    def _trained(self, counted: RuleSet | None) -> tuple[NeuralResult | None, list[str]]:
+        """Train the targets that may be trained, after the `counted` rules; return also notes."""
+        config, notes = self.config, list[str]()
+        if config.search == "both" and len(self.trainable) < len(self.ids):
+            what = f"{len(self.ids) - len(self.trainable):,} of {len(self.ids):,} targets"
+            notes.append(
+                f"training left out for {what}: {len(self.kb.facts):,} facts, more than neural_facts = "
+                f"{config.neural_facts:,}; --set neural_facts=0 removes the limit, --set search=neural only trains"
+            )
+        if config.search == "count" or not len(self.trainable) or self.stop():
+            return None, notes
+        found = search_neural(
+            self.kb, self.trainable, config, self.splits, counted, self.progress, self.stop, self.checkpoint
         )
+        notes += found.notes
+        if config.search == "neural" and (nothing := note_on_nothing(found.rules, self.ids, found.history, config)):
+            notes.append(nothing)
+        return found, notes
 
     def _wants_program(self) -> bool:
         """Return whether to search for a logic program: if requested, or if all targets have negatives."""
