@@ -17,6 +17,7 @@ PACKAGE = ROOT / "src" / "nlil"
 ROOMS = (
     "errors",
     "progress",
+    "settings",
     "logic",
     "data",
     "config",

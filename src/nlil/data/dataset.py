@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 import pyarrow as pa
 
-from ..errors import ConfigError
 from ..logic.predicate import Predicate
 from ..logic.rule import Rule
+from ..settings import NUM_CLASSES, DataSettings
 from .arrays import Doubles, Ids
 from .arrow import string_array, string_parts
 from .columns import columns_text
@@ -21,45 +21,19 @@ from .kb import KnowledgeBase
 
 LEFT_OUT = -1
 """In place of the new id of a predicate: remove its facts."""
-NUM_CLASSES = 150
-"""The default targets of scene graphs are this many of the most frequent classes (as in the paper)."""
 
 
 @dataclass(frozen=True)
-class DataOptions:
+class DataOptions(DataSettings):
     """The settings that change the facts before anything is learned from them.
 
-    Keys and defaults are those of `LearnerConfig`. They are applied in the order merge, drop, min_count, roles,
-    geometry.
-
-    `geometry`     make predicates from boxes, if the data has boxes
-    `roles`        make is_subject and is_object of the relations of scene graphs, unless off
-    `drop`         relations to remove, by name (after merging)
-    `merge`        a file or folder of name merges (data/refining.py); empty: none
-    `min_count`    remove predicates with fewer training facts; objects of such a class stay, without a class
-    `num_classes`  the number of classes that are targets, the most frequent ones
-    `cuts`         the number of quantile bins of a number
-    `columns`      which column of a table has which role (data/columns.py); empty: by name, else by position
-    `encoding`     of text files
+    They are applied in the order merge, drop, min_count, roles, geometry.
     """
-
-    geometry: bool = True
-    roles: str = "off"
-    drop: tuple[str, ...] = ()
-    merge: str = ""
-    min_count: int = 0
-    num_classes: int = NUM_CLASSES
-    cuts: int = 10
-    columns: str = ""
-    encoding: str = UTF8
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", columns_text(self.columns))
         object.__setattr__(self, "encoding", known_encoding(self.encoding))
-        for key, least in (("min_count", 0), ("num_classes", 1), ("cuts", 2)):
-            value = getattr(self, key)
-            if value < least:
-                raise ConfigError(f"{key}: expected {least} or more, got {value!r}", key)
+        super().__post_init__()
 
     @property
     def is_told(self) -> bool:

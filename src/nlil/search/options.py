@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..config import CountSettings
 from ..data.arrays import Flag, Ids, Longs
 from ..data.kb import KnowledgeBase
 from ..kernel.bodies import Y_NODE
 from ..kernel.graph import Graph, TargetFacts, target_facts
 from ..kernel.ruleset import RuleSet
 from ..progress import Progress, Stop, silent
+from ..settings import CountSettings
 
 NEVER = np.zeros(1, np.uint8)
 """The flag of a search that is never stopped."""

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from nlil.config import Settings, at_least, between, setting
 from nlil.data.arrays import Doubles, Ids, Longs, Mask, offsets, ranges, run_starts
 from nlil.data.dataset import Dataset
 from nlil.data.kb import KnowledgeBase
@@ -31,6 +30,7 @@ from nlil.evaluation.protocol import SplitFigures, class_figures
 from nlil.kernel.aggregation import score_ranks
 from nlil.kernel.graph import Graph
 from nlil.progress import Progress, silent
+from nlil.settings import Settings, at_least, between, setting
 
 from .batch_ranking import joined_metrics
 from .interface import Baseline

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nlil.config import Allowed, Settings, at_least, parse_size, setting
+from nlil.config import parse_size
 from nlil.data.arrays import Ids, Longs
 from nlil.data.dataset import Dataset
 from nlil.data.kb import KnowledgeBase
@@ -32,6 +32,7 @@ from nlil.logic.predicate import Predicate
 from nlil.logic.rule import Rule
 from nlil.neural.generator import draw
 from nlil.progress import Progress, silent
+from nlil.settings import Allowed, Settings, at_least, setting
 
 from .batch_ranking import batch_metrics
 from .dilp_program import Definition, Program, Template, one_hot_weights, softmax_weights

@@ -22,13 +22,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nlil.config import Settings, at_least, between, parse_size, setting
+from nlil.config import parse_size
 from nlil.data.arrays import Ids
 from nlil.data.dataset import Dataset
 from nlil.errors import NlilError, require
 from nlil.evaluation.metrics import Metrics, rank_figures
 from nlil.kernel.device import resolve_device
 from nlil.progress import Progress, silent
+from nlil.settings import Settings, at_least, between, setting
 
 from .batch_ranking import batch_metrics, batch_ranks
 from .interface import Baseline

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nlil.config import Settings, one_of, setting
 from nlil.data.arrays import Doubles, Ids, Longs, ranges
 from nlil.data.dataset import Dataset
 from nlil.data.kb import KnowledgeBase
 from nlil.kernel.graph import Graph
 from nlil.progress import Progress
+from nlil.settings import Settings, one_of, setting
 
 from .class_baselines import ClassBaseline, ClassTask, Unaries, class_task
 

@@ -33,7 +33,7 @@ class Baseline(ABC):
 
     Attributes:
         name: What it is called in messages.
-        settings: A `nlil.config.Settings`.
+        settings: A `nlil.settings.Settings`.
         defaults: The settings where none are given.
         packages: Those beside torch whose versions belong to a figure.
     """

@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from scipy.sparse import csr_matrix, hstack
 
-from nlil.config import at_least, setting
 from nlil.data.arrays import Doubles, Floats, Longs
 from nlil.data.dataset import Dataset
 from nlil.kernel.threads import one_torch_thread
 from nlil.progress import Progress
+from nlil.settings import at_least, setting
 
 from .class_baselines import ClassBaseline, ClassTask, PatternParts, Patterns, class_task
 

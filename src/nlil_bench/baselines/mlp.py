@@ -15,13 +15,13 @@ import torch
 from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 
-from nlil.config import Allowed, at_least, between, more_than, setting
 from nlil.data.arrays import Doubles, Floats, Ids
 from nlil.data.dataset import Dataset
 from nlil.data.kb import KnowledgeBase
 from nlil.errors import ConfigError
 from nlil.kernel.threads import one_torch_thread
 from nlil.progress import Progress
+from nlil.settings import Allowed, at_least, between, more_than, setting
 
 from .class_baselines import ClassBaseline, ClassTask, PatternParts, Patterns, training_parts
 

@@ -26,7 +26,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from nlil.config import Allowed, Settings, at_least, parse_size, setting
+from nlil.config import parse_size
 from nlil.data.arrays import Doubles, Ids
 from nlil.data.dataset import Dataset
 from nlil.data.facts import Facts, Splits
@@ -44,6 +44,7 @@ from nlil.neural.products import multiply_add
 from nlil.neural.sampling import NO_ENTITY
 from nlil.neural.space import operators_of
 from nlil.progress import Progress, silent
+from nlil.settings import Allowed, Settings, at_least, setting
 
 from .chain_walks import THRESHOLD, ChainMap, ChainQueries, Walks, chain_metrics
 from .interface import Baseline

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nlil.config import Settings, at_least, parse_size, setting
+from nlil.config import parse_size
 from nlil.data.arrays import Doubles, Ids
 from nlil.data.dataset import Dataset
 from nlil.evaluation.metrics import Metrics
 from nlil.progress import Progress, silent
+from nlil.settings import Settings, at_least, setting
 
 from .batch_ranking import batch_metrics
 from .interface import Baseline
