@@ -71,7 +71,11 @@ def matching_rows(
         length: The number of body atoms, or the fewest and the most; None: any.
         kind: One of CONSTRUCTS that the rule must have; empty: any.
     """
-    keep = (rules.support >= min_support) & (rules.confidence >= min_confidence)
+    keep = np.ones(len(rules), bool)  # there may be millions: only what is asked for is looked at
+    if min_support > 0:
+        keep &= rules.support >= min_support
+    if min_confidence > 0:
+        keep &= rules.confidence >= min_confidence
     if length is not None:
         low, high = (length, length) if isinstance(length, int) else length
         keep &= (rules.lengths >= low) & (rules.lengths <= high)

@@ -22,7 +22,7 @@ from ..evaluation.ranking import Ranker
 from ..explanation.firing import Firing
 from ..explanation.why import Explainer
 from ..kernel.bodies import NO_STEP
-from ..kernel.constructs import bit, construct_names, constructs
+from ..kernel.constructs import construct_names, constructs, matching_rows
 from ..kernel.graph import Graph
 from ..kernel.ruleset import FIRST, NO_ENTITY, SECOND, RuleSet
 from ..logic.query import Query
@@ -58,14 +58,9 @@ class RuleStore:
     # the table ------------------------------------------------------------------------------------
 
     @cached_property
-    def constructs(self) -> np.ndarray:
-        """The constructs of each rule, as bits."""
-        return constructs(self.rules)
-
-    @property
     def present(self) -> list[str]:
         """The constructs that occur; other choices would show nothing."""
-        return construct_names(int(np.bitwise_or.reduce(self.constructs, initial=0)))
+        return construct_names(int(np.bitwise_or.reduce(constructs(self.rules), initial=0)))
 
     @cached_property
     def weights(self) -> Doubles:
@@ -94,20 +89,11 @@ class RuleStore:
             construct: One of CONSTRUCTS that the rule must have.
             verdict: One of BY_VERDICT.
         """
-        keep = np.ones(len(self.rows), bool)
-        if min_support > 0:
-            keep &= self.rules.support >= min_support
-        if min_confidence > 0:
-            keep &= self.rules.confidence >= min_confidence
-        if min_length > 0:
-            keep &= self.rules.lengths >= min_length
-        if max_length < NO_MAX_LENGTH:
-            keep &= self.rules.lengths <= max_length
-        if construct:
-            keep &= (self.constructs & bit(construct)) > 0
-        if verdict:
-            keep &= verdicts == (BY_VERDICT.index(verdict) + 1) % len(BY_VERDICT)
-        return np.flatnonzero(keep)
+        length = None if (min_length, max_length) == (0, NO_MAX_LENGTH) else (min_length, max_length)
+        some = matching_rows(
+            self.rules, min_support=min_support, min_confidence=min_confidence, length=length, kind=construct
+        )
+        return some[verdicts[some] == (BY_VERDICT.index(verdict) + 1) % len(BY_VERDICT)] if verdict else some
 
     def part(self, positions: Longs, sort: str, is_rising: bool, begin: int, end: int) -> Longs:
         """Return these `positions` in the order of `sort`, from `begin` to `end` - 1.
