@@ -72,9 +72,7 @@ def rules(
     from ..learning.feedback import load_feedback, rejected_note, without_rejected
     from ..learning.run import load_run
 
-    chosen = "json" if session.as_json else format
-    if chosen not in FORMATS:
-        raise ConfigError(f"--format {chosen}: not available; choose one of {', '.join(FORMATS)}", "format")
+    chosen = chosen_format(session, format)
     criteria: dict[str, Any] = {
         "min_support": min_support,
         "min_confidence": min_confidence,
@@ -112,6 +110,14 @@ def rules(
             kept = without_rejected(found, feedback)
             session.notes(rejected_note(len(found), len(kept)))
             write_program(session, kept, count, chosen, leave_out, opened)
+
+
+def chosen_format(session: Session, format: str) -> str:
+    """Return the format to write: json with --json, else `format`, that of --format."""
+    chosen = "json" if session.as_json else format
+    if chosen not in FORMATS:
+        raise ConfigError(f"--format {chosen}: not available; choose one of {', '.join(FORMATS)}", "format")
+    return chosen
 
 
 def length_range(text: str) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ConfigError, DataError
-from .rules import FORMATS, write_program, write_prolog
+from .rules import FORMATS, chosen_format, write_program, write_prolog
 from .session import AppliedRun, Bounds, Run, Session
 
 if TYPE_CHECKING:
@@ -70,9 +70,7 @@ def theory(
     from ..logic.labels import Labels
     from ..theory.listing import scores_sentence, target_theories, theory_document
 
-    chosen = "json" if session.as_json else format
-    if chosen not in FORMATS:
-        raise ConfigError(f"--format {chosen}: not available; choose one of {', '.join(FORMATS)}", "format")
+    chosen = chosen_format(session, format)
     if size is not None and keep is not None:
         raise ConfigError("--size and --keep exclude each other: give a number of rules or a share of the score")
     learned, feedback = load_run(run), load_feedback(run)
