@@ -17,9 +17,10 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from hashlib import sha256
+from math import inf
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -35,16 +36,12 @@ from numba.core.targetconfig import ConfigStack
 from numba.core.types import BaseNamedTuple, Dispatcher, Function
 from numba.core.typing.context import Context
 
+from ..data.locks import locked
 from ..errors import CacheWarning
 from . import references
 from .code_files import digest, file_stem, folders, is_safe, make_folder
 from .compiled import Compiled
 from .references import mark_references, widened
-
-try:
-    import fcntl
-except ImportError:  # Windows: processes that start at once compile the same code
-    fcntl = None  # type: ignore[assignment]
 
 OPTIONS = {"nopython": True, "nogil": True, "boundscheck": None}
 ALLOCATING = frozenset(("append", "arange", "argsort", "copy", "empty", "full", "ones", "sort", "unique", "zeros"))
@@ -299,19 +296,15 @@ class DiskCache:
     @contextmanager
     def alone(self, signature: Any, target: Any) -> Iterator[None]:
         """Let one of several processes compile the code; the others wait here, then read it."""
-        name, handle = self._name(signature, target.codegen()), None
-        for folder in folders(self.function) if fcntl is not None else ():
-            with suppress(OSError):
-                if not (folder / name).is_file():
-                    make_folder(folder)
-                    handle = _lock(folder / f"{name}.lock")
-                break
-        try:
+        name = self._name(signature, target.codegen())
+        with ExitStack() as stack:
+            for folder in folders(self.function):
+                with suppress(OSError):
+                    if not (folder / name).is_file():
+                        make_folder(folder)
+                        stack.enter_context(locked(folder / f"{name}.lock", inf))
+                    break
             yield
-        finally:
-            if handle is not None:
-                (folder / f"{name}.lock").unlink(missing_ok=True)
-                os.close(handle)
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         """Return the cached code for `signature`, or None if it has to be compiled."""
@@ -355,17 +348,6 @@ class DiskCache:
 
     def flush(self) -> None:
         """Do nothing; numba calls this before it recompiles all variants."""
-
-
-def _lock(path: Path) -> int:
-    """Wait for the lock; return a handle that holds it until it is closed or the process ends."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-    except OSError:  # a file system without locks
-        os.close(handle)
-        raise
-    return handle
 
 
 def _replace(path: Path, content: bytes) -> None:
