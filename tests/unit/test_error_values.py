@@ -1,8 +1,10 @@
-"""Errors say what is near; also among very many names."""
+"""Errors say what is near, also among very many names, and in which file they are."""
 
 from __future__ import annotations
 
-from nlil.errors import MANY_NAMES, UnknownName, closest
+import pytest
+
+from nlil.errors import MANY_NAMES, ConfigError, DataError, UnknownName, closest, in_file
 
 
 def test_the_nearest_names_come_first_and_case_is_forgiven() -> None:
@@ -21,3 +23,12 @@ def test_unknown_name_is_one_sentence() -> None:
     error = UnknownName("predicate", "mothr", ["mother"], "see nlil inspect")
     assert str(error) == "unknown predicate 'mothr'; closest: 'mother'; see nlil inspect"
     assert error.closest == ("mother",)
+
+
+def test_an_error_says_in_which_file_it_is_once() -> None:
+    for path, line, where in ((None, None, "a.tsv:3: "), ("b.tsv", 7, "b.tsv:7: ")):
+        with pytest.raises(DataError) as found, in_file("a.tsv", 3):
+            raise DataError("expected a name, got none", path, line)
+        assert str(found.value) == f"{where}expected a name, got none"
+    with pytest.raises(ConfigError), in_file("a.tsv"):
+        raise ConfigError("key: expected a number", "key")

@@ -51,7 +51,12 @@ def program_of(literals: Literals) -> list[int]:
 
 
 def rows_of(held: sparse.csc_array, bodies: Iterable[Literals]) -> Iterator[Ids]:
-    """Yield the objects for which each of the conjunctions `bodies` holds, ascending."""
+    """Yield the objects for which each of the conjunctions `bodies` holds, ascending.
+
+    >>> held = sparse.csc_array(np.array([[1, 1], [1, 0], [0, 1]], bool))
+    >>> [rows.tolist() for rows in rows_of(held, [(0, 1), (0, ~1), (~0, 1)])]
+    [[0], [1], [2]]
+    """
     marked = np.zeros(held.shape[0], bool)
     for literals in bodies:
         first, *others = sorted(literals, key=lambda one: one < 0)  # the first one must hold
