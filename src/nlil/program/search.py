@@ -45,6 +45,9 @@ MORE_TRIED = 4_000
 FREE_TRIED, SHORTER = 4_000, 0.9
 """Literals that are evaluated before the examples count as noisy: no program fits them, but one with wrong answers has
 at most this share of their number in length."""
+MAX_WRONG_SHARE = 0.3
+"""A program that gets a larger share of the positive or negative examples wrong does not show noise: the search goes
+on, since the examples may need more clauses or longer ones."""
 NOISY_BEAM, NOISY_LEVELS = 40, 2
 """With noise, half the bodies of one cost that grow; costs without a shorter description after which a search ends."""
 NOISY_RECURSIVE, NOISY_BASE_TRIED = 15, 1_000
@@ -133,10 +136,15 @@ class Search:
         """Look for a shorter program with wrong answers; return whether there is one."""
         before = self.rough.length if self.rough is not None else int(SHORTER * self.num_positive) + 1
         found = least_description(self.task, self.all_nodes)
-        if found is None or found.length >= before:
+        if found is None or found.length >= before or not self._is_noise(found):
             return False
         self.rough = found
         return True
+
+    def _is_noise(self, found: Rough) -> bool:
+        """Return whether the examples that `found` gets wrong are few enough to be wrong labels."""
+        missed, wrong = ~found.covered[: self.num_positive], found.covered[self.num_positive :]
+        return all(part.mean() <= MAX_WRONG_SHARE for part in (missed, wrong) if len(part))
 
     def _worth_growing(self, nodes: Sequence[BoundBody]) -> Sequence[BoundBody]:
         """Return all `nodes`; with noise, those that tell positive examples from negative ones best.

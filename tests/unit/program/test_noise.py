@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from ilp import GRANDPARENT, examples, folder, numbers
 from nlil.program.clause import Clause, Literal, Symbol
 from nlil.program.induce import induce
 from nlil.program.noise import least_description
 from nlil.program.reading import read_folder
+from nlil.program.search import Search
 
 
 def test_two_clauses_instead_of_one_that_says_too_much(tmp_path: Path) -> None:
@@ -46,3 +48,17 @@ def test_a_body_that_does_not_join_its_head_costs_more() -> None:
     head = Literal(Symbol("t", 2), (0, 1))
     joined = (Literal(Symbol("r", 2), (0, 2)), Literal(Symbol("r", 2), (2, 1)))
     assert Clause(head, apart).cost == Clause(head, joined).cost + 2
+
+
+@pytest.mark.parametrize(("missed", "wrong", "is_noise"), [(5, 5, True), (6, 6, True), (7, 0, False), (0, 7, False)])
+def test_a_program_that_is_wrong_too_often_does_not_show_noise(
+    tmp_path: Path, missed: int, wrong: int, is_noise: bool
+) -> None:
+    exs = examples("gp", [("ann", i) for i in range(20)], [("bob", i) for i in range(20)])
+    search = Search(read_folder(folder(tmp_path, GRANDPARENT["bk"], exs, GRANDPARENT["bias"])))
+    covered = np.arange(40) < 20 - missed
+    covered[20 : 20 + wrong] = True
+    clause = Clause(search.head, (Literal(Symbol("mother", 2), (0, 1)),))
+    search.all_nodes = [(clause, covered)]
+    assert search._roughed() == is_noise
+    assert (search.rough is not None) == is_noise
