@@ -36,7 +36,7 @@ EXCLUDED = -1e9  # finite, so that a row without any choice is uniform instead o
 WIDENING = 1  # hidden units of a feed-forward block per input
 ENCODING_DEVIATION = 0.5  # of encodings added to many embeddings: below theirs, so that they stay distinct
 FREE_DEVIATION = 0.25  # of initial free scores: near-uniform attentions, different for each restart
-HELD_STEPS = 16  # training steps for which a Transformer's scores are held while residual scores change
+HELD_STEPS = 32  # training steps for which a Transformer's scores are held while residual scores change
 GENERATED_SHARE = 0.25  # factor of a Transformer's scores if there are residual ones
 RESIDUAL = "residual."  # prefix of the names of residual scores
 
