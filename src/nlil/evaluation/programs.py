@@ -108,6 +108,7 @@ def _fires(batch: LineAnswers, value: np.ndarray, fixed: int, entity: int, weigh
         candidate = np.full(len(query), entity)
     else:
         rows = np.flatnonzero(batch.known == entity) if fixed else np.arange(len(batch.known))
-        place, candidate = np.nonzero(value[rows])
+        # numpy finds the few places of a flat array several times as fast as those of a matrix.
+        place, candidate = np.divmod(np.flatnonzero(value[rows]), value.shape[1])
         query = rows[place]
     return Fires(query, candidate, evidence(value[query, candidate].astype(np.float64) * weight))

@@ -73,9 +73,9 @@ class LineAnswers:
     def _value(self, number: int) -> np.ndarray:
         lines = self.bodies.lines
         value = self._line(number, int(lines.start[number]), int(lines.end[number]), bool(lines.distinct[number]))
-        return value > 0 if self.graph.is_crisp else value
+        return value.astype(bool, copy=False) if self.graph.is_crisp else value
 
-    def _line(self, line: int, start: int, end: int, distinct: bool) -> Doubles:
+    def _line(self, line: int, start: int, end: int, distinct: bool) -> np.ndarray:
         """Return an array (queries, candidates), (queries, 1), (1, candidates) or (1, 1)."""
         if start == end == ANY_NODE and not self.walked.lengths[line]:
             return np.ones((1, 1))
@@ -94,7 +94,7 @@ class LineAnswers:
             whole[query] = value[query if len(value) > 1 else 0]
         return whole
 
-    def _on_known(self, line: int, start: int, end: int, distinct: bool) -> Doubles:
+    def _on_known(self, line: int, start: int, end: int, distinct: bool) -> np.ndarray:
         """Evaluate a line at the known variable.
 
         A value per query, or per query and candidate if it ends at the open one.
@@ -105,7 +105,7 @@ class LineAnswers:
         own = (self.known, self.hidden) if self.may_hide[line] else (self._nothing, self._nothing)
         return self._walk(line, forward, distinct, False, self.known, ends, self.number, own, other == self.open_node)
 
-    def _on_open(self, line: int, start: int, end: int, distinct: bool, query: int) -> Doubles:
+    def _on_open(self, line: int, start: int, end: int, distinct: bool, query: int) -> np.ndarray:
         """Evaluate a line at the candidate: a value for each, with the fact of `query` hidden (-1: of none)."""
         own, graph_of = self._own(query), self.graph.graph_of
         forward = start == self.open_node
@@ -118,7 +118,7 @@ class LineAnswers:
         number = graph_of.astype(np.int64) if len(graph_of) else np.full(len(everyone), ANYWHERE)
         return self._walk(line, forward, distinct, False, everyone, ends, number, own, False).T
 
-    def _on_neither(self, line: int, start: int, end: int, distinct: bool, query: int) -> Doubles:
+    def _on_neither(self, line: int, start: int, end: int, distinct: bool, query: int) -> np.ndarray:
         """Evaluate a line between constants or any entities of the query's graph: one value per graph."""
         value = np.zeros((len(self.known), 1))
         for number in np.unique(self.number if query < 0 else self.number[query]):
@@ -149,10 +149,11 @@ class LineAnswers:
         number: np.ndarray,
         own: tuple[Ids, Ids],
         to_all: bool,
-    ) -> Doubles:
+    ) -> np.ndarray:
         """Return from each start the degree at its end (starts, 1), or at every entity (starts, entities)."""
         total = np.zeros((len(start), 1))
-        dense = np.zeros((len(start) if to_all else 0, self.graph.num_entities))
+        # Truth values take an eighth of the memory of degrees, and most of the time is that of clearing it.
+        dense = np.zeros((len(start) if to_all else 0, self.graph.num_entities), bool if self.graph.is_crisp else float)
         steps = (self.walked.steps if forward else self.walked.backwards)[line]
         hidden = (np.broadcast_to(column, len(start)).astype(np.int64) for column in own)
         _degrees(
@@ -179,7 +180,7 @@ def _degrees(
     own_end: Longs,
     group: Mask,
     total: Doubles,
-    dense: Doubles,
+    dense: np.ndarray,
 ) -> None:
     """Write the degrees of the line at its ends into `dense`, if it has rows, and their sums into `total`."""
     for i in range(len(start)):
