@@ -48,6 +48,8 @@ class Batch:
         split: the split that the rows name themselves; empty: that of their file.
         numbers: numbers of entities, as (attribute, entity, number).
         time: when each fact held, as text; None: not given.
+        doubt: why other columns may have been meant; empty: no doubt. Only that about training facts becomes a note:
+            other splits have the same columns, and too few facts to tell.
     """
 
     subject: pa.DictionaryArray
@@ -60,6 +62,7 @@ class Batch:
     prefixes: Mapping[str, str] = field(default_factory=dict)
     numbers: Sequence[tuple[str, str, float]] = ()
     time: pa.Array | None = None
+    doubt: str = ""
 
     @classmethod
     def of(cls, subject: Any, predicate: Any, object: Any = None, weight: Any = None, **rest: Any) -> Batch:
@@ -222,6 +225,8 @@ class FactCollector:
         split = batch.split or split
         self._labels.update(batch.labels)
         self._notes += batch.notes
+        if batch.doubt and split == "train":
+            self._notes.append(batch.doubt)
         for prefix, space in batch.prefixes.items():
             if (known := self._prefixes.setdefault(prefix, space)) != space:
                 self._notes.append(f"the prefix {prefix}: stands for {known}; names in {space} are not shortened by it")

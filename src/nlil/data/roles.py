@@ -57,13 +57,13 @@ def row_labels(roles: Mapping[str, Any]) -> dict[str, str]:
 
 
 def with_doubt(batches: Iterable[Batch], layout: ColumnLayout, table: str) -> Iterator[Batch]:
-    """Yield the `batches`, the first with a note if its predicates look like another column of the `layout`.
+    """Yield the `batches`, the first with a doubt if its predicates look like another column of the `layout`.
 
-    The note begins with the name of the `table`.
+    The doubt begins with the name of the `table`.
     """
     for i, batch in enumerate(batches):
         doubt = doubt_about(batch, layout) if i == 0 else ""
-        yield replace(batch, notes=(*batch.notes, f"{table}: {doubt}")) if doubt else batch
+        yield replace(batch, doubt=f"{table}: {doubt}") if doubt else batch
 
 
 def doubt_about(batch: Batch, layout: ColumnLayout) -> str:

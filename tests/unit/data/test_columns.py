@@ -322,3 +322,14 @@ def test_a_doubtful_frame_warns():
     frame = pd.DataFrame({"a": [f"p{i}" for i in range(60)], "b": [f"c{i % 30}" for i in range(60)], "c": "lives_in"})
     with pytest.warns(UserWarning, match="columns=subject=1,predicate=3,object=2"):
         KnowledgeBase.from_pandas(frame)
+
+
+def test_only_training_facts_give_a_doubt(tmp_path):
+    """Among few validation facts, few predicates occur twice."""
+    train = [f"a{i % 10}\tp{i % 40}\tb{i % 7}" for i in range(800)]
+    for name, lines in (("train", train), ("valid", train[:60]), ("test", train[60:120])):
+        write(tmp_path / f"{name}.tsv", "".join(f"{line}\n" for line in lines))
+    assert load_dataset(tmp_path).notes == ()
+    write(tmp_path / "train.tsv", "".join(f"{line}\n" for line in train[:60]))
+    (note,) = load_dataset(tmp_path).notes
+    assert note.startswith("train.tsv: 40 predicates in 60 facts")
