@@ -230,7 +230,7 @@ class _Reader:
             return self._nested()
         if token.kind == "name" and self._after.is_mark("("):
             return self._atom()
-        if token == Token("name", "true", token.offset) and not self._after.is_mark("=", "\\="):
+        if (token.kind, token.text) == ("name", "true") and not self._after.is_mark("=", "\\="):
             return TrueMark(self._take().offset)
         if token.kind in ("name", "variable"):
             return self._comparison()

@@ -10,11 +10,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from ..errors import DataError
 from .text import atom_text
-from .tokens import QUOTED, STRING, Fault, begins_variable, unclosed, unquote
+from .tokens import TERMS, Fault, Token, tokenize, unclosed
 
 LIST, EMPTY = "[|]", "[]"
 INFIX = {
@@ -167,49 +166,13 @@ def read_term(text: str) -> Term:
     return term
 
 
-class _Token(NamedTuple):
-    kind: str  # name, number, variable, mark, symbol, end
-    text: str
-    offset: int
-    follows_space: bool
-
-    @property
-    def shown(self) -> str:
-        return "the end" if self.kind == "end" else repr(self.text)
-
-
-_TOKEN = re.compile(
-    rf"""(?P<space>(?:\s+|%[^\n]*|/\*[\s\S]*?\*/)*+)
-      (?:(?P<word>[^\W\d]\w*)
-       |(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)
-       |(?P<quoted>{QUOTED}|{STRING})
-       |(?P<end>\Z)
-       |(?P<stop>\.(?=\s|%|\Z|[a-z]|:-))
-       |(?P<symbol>!=|[-+*/\\^<>=~:.?@\#&$]+)
-       |(?P<mark>[()\[\]|,;!{{}}])
-       |(?P<other>[\s\S]))""",
-    re.VERBOSE,
-)
-
-
-def _tokens(text: str) -> Iterator[_Token]:
-    for match in _TOKEN.finditer(text):
-        kind = match.lastgroup or "end"
-        found, offset, spaced = match[kind], match.start(kind), bool(match["space"])
-        if kind == "word":
-            yield _Token("variable" if begins_variable(found) else "name", found, offset, spaced)
-        elif kind == "quoted":
-            yield _Token("name", unquote(found, offset), offset, spaced)
-        elif kind == "stop":
-            yield _Token("mark", ".", offset, spaced)
-        elif found in ("'", '"') or (kind == "symbol" and found.startswith("/*")):
-            raise unclosed(text, offset)
-        elif kind == "other":
-            raise Fault(f"unexpected character {found!r}", offset)
-        else:
-            yield _Token(kind, found, offset, spaced)
-        if kind == "end":
-            return
+def _tokens(text: str) -> Iterator[Token]:
+    for token in tokenize(text, TERMS):
+        if token.kind == "open":
+            raise unclosed(text, token.offset)
+        if token.kind == "other":
+            raise Fault(f"unexpected character {token.text!r}", token.offset)
+        yield token
 
 
 class _Reader:
@@ -220,12 +183,12 @@ class _Reader:
         self._depth = self._anonymous = 0
         self.token = next(self._tokens)
 
-    def advance(self) -> _Token:
+    def advance(self) -> Token:
         before, self.token = self.token, next(self._tokens, self.token)
         return before
 
     def is_mark(self, *marks: str) -> bool:
-        return self.token.kind == "mark" and self.token.text in marks
+        return self.token.is_mark(*marks)
 
     def _expect(self, mark: str) -> None:
         if not self.is_mark(mark):
@@ -281,7 +244,7 @@ class _Reader:
                 return self._named(token, most)
         raise Fault(f"expected a term, got {token.shown}", token.offset)
 
-    def _named(self, token: _Token, most: int) -> tuple[Term, int]:
+    def _named(self, token: Token, most: int) -> tuple[Term, int]:
         text = token.text
         if self.is_mark("(") and not self.token.follows_space:
             self.advance()

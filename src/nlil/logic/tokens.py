@@ -1,4 +1,4 @@
-"""From Prolog text to tokens. Rules (syntax.py) and fact files (data/prolog.py) share this tokenizer.
+"""From Prolog text to tokens: for rules (syntax.py), fact files (data/prolog.py) and terms (terms.py).
 
 A word is a variable if it begins with `_` or with a capital letter of any alphabet (X, Éric); otherwise it is a name.
 Numbers, 'quoted names' and "strings" are names too. Comments are skipped.
@@ -23,12 +23,13 @@ class Token(NamedTuple):
     """A token: its `kind`, its `text` (unquoted, escapes resolved), and its `offset` from 0.
 
     `other` is a character or a run of digits and letters that is no token, `open` an unclosed quote or comment, `end`
-    the end of the text.
+    the end of the text. Numbers of rules are names; only terms have symbols. `follows_space`: white space is before it.
     """
 
-    kind: Literal["name", "variable", "mark", "other", "open", "end"]
+    kind: Literal["name", "variable", "number", "mark", "symbol", "other", "open", "end"]
     text: str
     offset: int
+    follows_space: bool = False
 
     @property
     def shown(self) -> str:
@@ -46,17 +47,35 @@ _ESCAPED = r"\\x[0-9a-fA-F]+\\|\\[0-7]+\\|\\[\s\S]"
 _QUOTE = rf"'(?:[^'\\\n]|''|{_ESCAPED})*+"
 _STRING = rf'"(?:[^"\\\n]|""|{_ESCAPED})*+'
 QUOTED, STRING = f"{_QUOTE}'", f'{_STRING}"'
-_TOKEN = re.compile(
-    rf"""(?:\s+|%[^\n]*|/\*[\s\S]*?\*/)*+
-      (?:(?P<word>[^\W\d]\w*)
-       |(?P<mark>:-|-->|<=|<-|\\\+|\\=|[=(),;.])
-       |(?P<quoted>{QUOTED}|{STRING})
-       |(?P<number>[+-]?\d++(?:\.\d++)?(?:[eE][+-]?\d++)?(?!\w))
-       |(?P<open>(?:/\*[\s\S]*|{_QUOTE}|{_STRING})\Z)
-       |(?P<end>\Z)
-       |(?P<other>\w+|[\s\S]))""",
-    re.VERBOSE,
+
+
+def _grammar(*own: str) -> re.Pattern[str]:
+    """Return the pattern of a token; `own` are alternatives of one notation, groups named for the kind of token."""
+    alternatives = "|".join(own)
+    return re.compile(
+        rf"""(?P<space>(?:\s+|%[^\n]*|/\*[\s\S]*?\*/)*+)
+          (?:(?P<word>[^\W\d]\w*)
+           |(?P<open>(?:/\*[\s\S]*|{_QUOTE}|{_STRING})\Z)
+           |{alternatives}
+           |(?P<quoted>{QUOTED}|{STRING})
+           |(?P<end>\Z)
+           |(?P<other>\w+|[\s\S]))""",
+        re.VERBOSE,
+    )
+
+
+RULES = _grammar(
+    r"(?P<mark>:-|-->|<=|<-|\\\+|\\=|[=(),;.])",
+    r"(?P<name>[+-]?\d++(?:\.\d++)?(?:[eE][+-]?\d++)?(?!\w))",
 )
+"""Rules and facts: a few marks, and numbers with their sign."""
+TERMS = _grammar(
+    r"(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)",
+    r"(?P<stop>\.(?=\s|%|\Z|[a-z]|:-))",
+    r"(?P<symbol>!=|[-+*/\\^<>=~:.?@\#&$]+)",
+    r"(?P<mark>[()\[\]|,;!{}])",
+)
+"""All of Prolog's terms: runs of symbols are operators, and a dot before white space ends a clause."""
 _ESCAPE = re.compile(
     r"""(?P<doubled>''|"")
        |\\(?:x(?P<hex>[0-9a-fA-F]+)\\ | (?P<octal>[0-7]+)\\
@@ -69,29 +88,27 @@ _CHARACTERS = {
 }  # fmt: skip
 
 
-def tokenize(text: str) -> Iterator[Token]:
-    """Yield every token of `text`; the last one is `end`. A quote that is not closed on its line raises Fault."""
-    for match in _TOKEN.finditer(text):
+def tokenize(text: str, grammar: re.Pattern[str] = RULES) -> Iterator[Token]:
+    """Yield every token of `text`; the last one is `end`. A quote that is not closed on its line raises Fault.
+
+    `grammar` is RULES or TERMS.
+    """
+    for match in grammar.finditer(text):
         kind = match.lastgroup or "end"
-        found, offset = match[kind], match.start(kind)
+        found, offset, spaced = match[kind], match.start(kind), bool(match["space"])
         match kind:
-            case "mark":
-                yield Token("mark", found, offset)
             case "word":
-                yield Token("variable" if begins_variable(found) else "name", found, offset)
-            case "number":
-                yield Token("name", found, offset)
+                yield Token("variable" if begins_variable(found) else "name", found, offset, spaced)
             case "quoted":
-                yield Token("name", unquote(found, offset), offset)
-            case "open":
-                yield Token("open", found, offset)
-            case "end":
-                yield Token("end", "", offset)
-                return
-            case _ if found in ("'", '"'):
+                yield Token("name", unquote(found, offset), offset, spaced)
+            case "stop":
+                yield Token("mark", found, offset, spaced)
+            case "other" if found in ("'", '"'):
                 raise unclosed(text, offset)
-            case _:
-                yield Token("other", found, offset)
+            case "name" | "number" | "mark" | "symbol" | "open" | "other" | "end":
+                yield Token(kind, found, offset, spaced)
+        if kind == "end":
+            return
 
 
 def begins_variable(word: str) -> bool:
