@@ -87,7 +87,8 @@ def theory(
         return show_family(session, pool, found, numbers, target, family)
     match chosen:
         case "text" | "json":
-            labels, theories = Labels.of(pool), target_theories(pool, found, numbers)
+            labels = Labels.of(pool)
+            theories = target_theories(pool, found, numbers, exclusions=small.exclusions)
             if target is not None:
                 theories = with_rank_gains(session, run, theories, small)
             folded = not (all_rules or size or keep)

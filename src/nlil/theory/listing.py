@@ -112,7 +112,11 @@ class TargetTheory:
 
 
 def target_theories(
-    pool: RuleSet, theory: Theory, numbers: Longs | None = None, num_rules: Longs | None = None
+    pool: RuleSet,
+    theory: Theory,
+    numbers: Longs | None = None,
+    num_rules: Longs | None = None,
+    exclusions: Sequence[Exclusion] | None = None,
 ) -> list[TargetTheory]:
     """Return the theories of a pool, target by target, in the order of their rules.
 
@@ -121,8 +125,10 @@ def target_theories(
         theory: the chosen rules.
         numbers: positions in `theory.rows` to show; default: the theory's own size.
         num_rules: the number of rules of each predicate in the pool, if already counted.
+        exclusions: those of a theory of this size; default: the theory's own size.
     """
     numbers = theory.chosen(pool) if numbers is None else numbers
+    exclusions = theory.exclusions(pool) if exclusions is None else exclusions
     rows, same = theory.rows[numbers], theory.family_sizes
     head, listed = pool.head[rows], theory.listed(pool)
     of_pool = np.bincount(pool.head, minlength=len(pool.predicates)) if num_rules is None else num_rules
@@ -143,10 +149,10 @@ def target_theories(
             )
             for n in numbers[head == target].tolist()
         ]
-        exclusions = [e for e in pool.exclusions if e.target == predicate][: max(theory.size, len(chosen))]
+        excluded = tuple(e for e in exclusions if e.target == predicate)
         scores = theory.scores.get(str(predicate))
         size, author = int(of_pool[target]), theory.authors.get(str(predicate))
-        found.append(TargetTheory(predicate, tuple(chosen), tuple(exclusions), size, scores, author))
+        found.append(TargetTheory(predicate, tuple(chosen), excluded, size, scores, author))
     return found
 
 
