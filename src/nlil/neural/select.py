@@ -218,12 +218,12 @@ class Judge:
             scored = found
 
     def dead_parts(self, scored: ScoredRule) -> list[tuple[Formula, ScoredRule]]:
-        """Find the arguments of connectives that change no count of a rule, each with the rule without it.
+        """Find arguments of connectives and atoms that change no count of a rule, each with the rule without it.
 
-        Without an argument, a rule holds for a superset or a subset of its tuples, so equal counts mean equal tuples.
+        Without one of them, a rule holds for a superset or a subset of its tuples, so equal counts mean equal tuples.
         """
         found, stats = [], scored.stats
-        for part, rest in removals(scored.rule.body):
+        for part, rest in removals(scored.rule.body, atoms=True):
             rule = simplify(replace(scored.rule, body=rest))
             other = None if rule.body in (TRUE, FALSE) else self.score(rule)
             if other is not None and (other.stats.support, other.stats.body_size) == (stats.support, stats.body_size):

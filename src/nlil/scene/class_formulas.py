@@ -165,7 +165,21 @@ def best_disjunction(holds: Mask, is_member: Mask, most: int, lengths: Longs) ->
         best = float(f1[first])
         chosen.append(first)
         covered |= holds[:, first]
-    return chosen
+    return [chosen[k] for k in without_covered(holds[:, chosen])]
+
+
+def without_covered(holds: Mask) -> list[int]:
+    """Return the columns of `holds`, without those that hold only where another of the rest does, first ones first.
+
+    >>> without_covered(np.array([[1, 1, 0], [1, 0, 1], [0, 0, 1]], bool))
+    [1, 2]
+    """
+    kept = list(range(holds.shape[1]))
+    for column in tuple(kept):
+        rest = [other for other in kept if other != column]
+        if rest and not (holds[:, column] & ~holds[:, rest].any(axis=1)).any():
+            kept = rest
+    return kept
 
 
 def _formula(rules: RuleSet, chosen: Sequence[int], holds: Mask, is_member: Mask) -> ClassFormula:
