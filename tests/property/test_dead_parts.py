@@ -15,9 +15,9 @@ from nlil.kernel.ruleset import RuleSet
 from nlil.kernel.statistics import rule_stats
 from nlil.learning.learner import Learner
 from nlil.logic.formula import TRUE
+from nlil.logic.parts import removals
 from nlil.logic.rule import Rule
 from nlil.logic.simplify import FALSE, simplify
-from nlil.neural.candidates import removals
 
 MOST = 80
 """Rules with parts that are checked in one set, evenly spaced."""

@@ -24,6 +24,7 @@ from ..kernel.graph import Graph
 from ..kernel.pool import workers
 from ..kernel.ruleset import RuleSet
 from ..logic.formula import TRUE, And, Formula, Not, Or, Statement, X
+from ..logic.parts import removals
 from ..logic.predicate import Step
 from ..logic.rule import Rule, RuleStats, ScoredRule
 from ..logic.simplify import FALSE, simplify
@@ -31,7 +32,7 @@ from ..progress import Progress, Stop
 from ..search.chains import ChainCounter
 from ..search.longer import estimates
 from ..search.options import ChainRows, CountingTask, CountOptions, join_rows
-from .candidates import Candidate, Codes, as_candidate, as_rule, removals, shorter
+from .candidates import Candidate, Codes, as_candidate, as_rule, shorter
 from .refine import LEAST_GAIN, Parts, Refiner
 
 MOST_PATHS = 3e10

@@ -191,13 +191,13 @@ def _reciprocal_ranks(rules: RuleSet, kb: KnowledgeBase, predicate: Predicate, t
     return np.array([(1.0 / ranker.rank(facts, facts[:0], hide=True).realistic).mean() for ranker in rankers])
 
 
-def num_adding(theory: TargetTheory) -> int:
-    """Return the number of rules up to the last one that explains a further fact or raises a rank; at least one.
+def adding(theory: TargetTheory) -> tuple[TheoryRule, ...]:
+    """Return the rules that explain a further fact or raise a rank; at least the first one.
 
-    The rules after it back up those before it: they count where a fact is missing.
+    The others back those up: they count where a fact is missing.
     """
-    places = [i for i, one in enumerate(theory.rules, 1) if one.adds or (one.ranks or 0.0) >= LEAST_GAIN]
-    return places[-1] if places else 1
+    rules = tuple(one for one in theory.rules if one.adds or (one.ranks or 0.0) >= LEAST_GAIN)
+    return rules or theory.rules[:1]
 
 
 def same_rules(pool: RuleSet, theory: Theory, number: int, most: int | None = None) -> Longs:
