@@ -70,7 +70,7 @@ class Numbering(NamedTuple):
         return steps, end
 
     def without_last(self, numbers: Longs) -> Longs:
-        """Return the number of each body without its last atom, or 0 if the body is a single atom."""
+        """Return the `numbers` of the bodies without their last atom; 0 for a single atom."""
         path, unary = np.divmod(np.where(numbers >= self.constants_from, 0, numbers), self.ends)
         return np.where(unary > 0, path, path // self.base) * self.ends
 

@@ -161,7 +161,10 @@ def _different(found: Sequence[Sharpened], table: Mask, rules: RuleSet) -> tuple
 
 
 def without_dead(one: Sharpened, table: Mask) -> tuple[Sharpened, Mask]:
-    """Drop parts that change nothing, the rule itself included; also return for which candidates the rest holds."""
+    """Drop the parts of `one` that change nothing, its rule included; also return for which candidates the rest holds.
+
+    `table` says which rule proposes which candidate.
+    """
 
     def holds(parts: Sequence[Literal]) -> Mask:
         return np.logical_and.reduce([table[:, k] == sign for k, sign in parts])

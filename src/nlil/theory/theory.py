@@ -117,7 +117,7 @@ class Theory:
         return np.flatnonzero(self.place < self.sizes(pool, size, keep)[self.listed(pool).head])
 
     def sizes(self, pool: RuleSet, size: int | None = None, keep: float | None = None) -> Longs:
-        """Return the greatest number of rules for each predicate; the arguments are those of `chosen`."""
+        """Return the greatest number of rules for each predicate; `pool`, `size` and `keep` as in `chosen`."""
         most = np.full(len(pool.predicates), self.size if size is None else size, np.int64)
         if keep is None:
             return most
@@ -129,7 +129,7 @@ class Theory:
         return most
 
     def exclusions(self, pool: RuleSet, size: int | None = None, keep: float | None = None) -> tuple[Exclusion, ...]:
-        """Return the first exclusions of each target, at most as many as rules; the arguments are those of `chosen`."""
+        """Return the first exclusions of each target, as many as rules; `pool`, `size` and `keep` as in `chosen`."""
         left = dict(zip(pool.predicates, self.sizes(pool, size, keep).tolist()))
         kept = []
         for exclusion in pool.exclusions:
