@@ -175,14 +175,11 @@ def theory_table(
 
 def first_rules(learned: Learned, targets: Iterable[Predicate], count: int) -> list[TheoryRule]:
     """Return the first `count` rules of the theory of each of `targets`, in their order; none without theories."""
-    import numpy as np
-
     from ..theory.listing import target_theories
 
     if (theory := learned.theory) is None:
         return []
-    theories = target_theories(learned.rules, theory, np.flatnonzero(theory.place < min(count, theory.size)))
-    by_target = {one.predicate: one.rules for one in theories}
+    by_target = {one.predicate: one.rules[:count] for one in target_theories(learned.rules, theory)}
     return [rule for target in targets for rule in by_target.get(target, ())]
 
 

@@ -38,7 +38,7 @@ class TheoryRule:
     number   its position in `Theory.rows`
     row      its row in the pool
     scored   the rule with its counts, and its weight in the theory
-    place    its position among the rules of its target, from 1 on
+    place    the number of bodies of its target up to this rule and with it
     adds     training facts that it explains and no rule before it does
     backs_up training facts that it explains and a rule before it explains too
     tried    training facts of its target that were tried

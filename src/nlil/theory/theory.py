@@ -54,7 +54,7 @@ class Theory:
     """Rows of a pool, target by target, the rule that adds most first.
 
     rows         rows of the pool
-    place        the position of each rule among those of its target, from 0 on
+    place        the bodies of its target up to this rule and with it, less one; every disjunct of a rule is a body
     gain         what each adds to the mean value of a query: the precision of its best rule, and a part of the next
     explained    training facts that it explains and no rule before it does
     backs_up     training facts that it explains and a rule before it explains too
@@ -107,11 +107,11 @@ class Theory:
         return RuleSet.join([pool, own]), replace(self, own=None)
 
     def chosen(self, pool: RuleSet, size: int | None = None, keep: float | None = None) -> Longs:
-        """Return positions in `rows`: of `size` rules per target, or of the fewest that keep a share of the score.
+        """Return positions in `rows`: of `size` bodies per target, or of the fewest that keep a share of the score.
 
         Args:
             pool: the rules that `rows` refer to.
-            size: rules per target; default: the theory's own.
+            size: bodies per target; default: the theory's own.
             keep: the share, 0 to 1; the largest size if no smaller one keeps it or the scores are unknown.
         """
         return np.flatnonzero(self.place < self.sizes(pool, size, keep)[self.listed(pool).head])

@@ -177,6 +177,16 @@ def test_scores_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
         load_theory(path, pool)
 
 
+def test_every_disjunct_counts_as_a_body() -> None:
+    kb = rival_base(60)
+    pool = counted(kb, "p(X, Y) :- q(X, Y) ; s(X, Y).", "p(X, Y) :- q(X, Y), s(X, Y).")
+    assert pool.num_disjuncts.tolist() == [2, 1]
+    theory = make_theory(pool, kb, 3, threads=1)
+    assert theory.rows.tolist() == [1, 0]
+    assert theory.place.tolist() == [0, 2]
+    assert [len(theory.rules(pool, size)) for size in (1, 2, 3)] == [1, 1, 2]
+
+
 def test_another_author_is_taken_only_where_it_is_clearly_better() -> None:
     random = np.random.default_rng(0)
     target = np.repeat([0, 1, 2], [200, 200, 20])
