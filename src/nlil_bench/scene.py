@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nlil.errors import DataError
-from nlil.kernel.bodies import OR
 from nlil.progress import Progress
 
 from .cells import NOT_MEASURED, machine_text, markdown, measured, share_text, source_text
@@ -184,8 +183,7 @@ def _graphs(dataset: Dataset) -> np.ndarray:
 
 def sizes(rules: RuleSet) -> dict[str, int]:
     """How large a rule set is: every disjunct of a body counts as a body, a prior is one, without atoms."""
-    disjuncts = [rules.bodies.program(body).count(OR) + 1 for body in range(len(rules.bodies))]
-    return {"num_bodies": int(np.array(disjuncts, int)[rules.body].sum()), "num_atoms": int(rules.lengths.sum())}
+    return {"num_bodies": int(rules.num_disjuncts.sum()), "num_atoms": int(rules.lengths.sum())}
 
 
 def planted_found(rules: RuleSet, dataset: Dataset) -> dict[str, int]:

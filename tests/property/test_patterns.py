@@ -16,7 +16,7 @@ from nlil.logic.predicate import Step
 from nlil.logic.rule import Head, Rule
 from nlil.scene.fitting import ClassModel, LabelledObjects, class_counts, one_hot, scores
 from nlil.scene.joint import as_rules, labelled_rows
-from nlil.scene.literals import with_literals
+from nlil.scene.lean import with_literals
 from nlil.scene.patterns import Patterns, find_patterns
 from nlil.scene.sure_patterns import with_clear_conjunctions
 from property.scene_cases import CAT, CLASSES, PREDICATES, scenes
@@ -123,7 +123,7 @@ def with_conjunctions(kb: KnowledgeBase, patterns: Patterns) -> tuple[Patterns, 
     few = range(min(len(patterns), 4))
     singles = [line for line in few if patterns.bodies.line[line] >= 0]
     grown = [(i, j if sign else ~j) for i in singles for j in singles if i < j for sign in (True, False)]
-    patterns = with_literals(patterns, grown)
+    patterns, _ = with_literals(patterns, grown)
     return patterns, LabelledObjects(label, patterns.held[rows], shares)
 
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -87,7 +87,8 @@ def theory(
         return show_family(session, pool, found, numbers, target, family)
     match chosen:
         case "text" | "json":
-            labels, theories = Labels.of(pool), target_theories(pool, found, numbers)
+            labels = Labels.of(pool)
+            theories = target_theories(pool, found, numbers, exclusions=small.exclusions)
             if target is not None:
                 theories = with_rank_gains(session, run, theories, small)
             folded = not (all_rules or size or keep)
@@ -125,17 +126,17 @@ def rule_view(theories: Sequence[TargetTheory], theory: Theory, labels: Labels, 
         theories: The theories of these targets.
         theory: What they are part of.
         labels: Readable labels.
-        folded: Show each theory up to the last rule that adds something; the others only back it up.
+        folded: Show only the rules that add something; the others back them up.
     """
     from ..logic.figures import plural
-    from ..theory.listing import num_adding, ties_sentence
+    from ..theory.listing import adding, ties_sentence
     from .render import exclusion_line
 
-    ends = [num_adding(target) if folded else len(target.rules) for target in theories]
-    rules = [rule for target, end in zip(theories, ends) for rule in target.rules[:end]]
+    every = [rule for target in theories for rule in target.rules]
+    rules = [rule for target in theories for rule in (adding(target) if folded else target.rules)]
     explained, tried = (sum(getattr(target, name) for target in theories) for name in ("explained", "tried"))
     text = f"{plural(len(rules), 'rule')} explain{'s' * (len(rules) == 1)} {explained:,} of {tried:,} facts. "
-    if more := sum(len(target.rules) for target in theories) - len(rules):
+    if more := len(every) - len(rules):
         back = f"back{'s' * (more == 1)} them up, in case a fact is missing"
         text += f"{plural(more, 'more rule')} only {back}; --all shows them. "
     text += f"{COLUMNS_MEAN}."
@@ -143,11 +144,12 @@ def rule_view(theories: Sequence[TargetTheory], theory: Theory, labels: Labels, 
         text += " rank gained: increase of the MRR of training facts, each hidden while it is ranked."
     excluded = [exclusion_line(t.predicate, t.exclusions, labels) for t in theories if t.exclusions]
     ties = ties_sentence(theory, [target.predicate for target in theories])
-    return [theory_table(rules, labels, numbered=True), *excluded, text, *([ties] if ties else [])]
+    numbers = {rule.number: place for place, rule in enumerate(every, start=1)}
+    return [theory_table(rules, labels, numbers=numbers), *excluded, text, *([ties] if ties else [])]
 
 
 def theory_table(
-    rules: Sequence[TheoryRule], labels: Labels, title: str | None = None, numbered: bool = False
+    rules: Sequence[TheoryRule], labels: Labels, title: str | None = None, numbers: Mapping[int, int] | None = None
 ) -> Table:
     """Return a table of rules with what each adds.
 
@@ -155,32 +157,29 @@ def theory_table(
         rules: The rules, in the order of the table.
         labels: Readable labels.
         title: Shown above the table.
-        numbered: Whether to number the rules.
+        numbers: The number to show of each rule, by its position in the theory; None shows none.
     """
     from .render import DISTINCT, table
 
     rows, is_ranked = [], any(one.ranks is not None for one in rules)
-    for count, one in enumerate(rules, start=1):
+    for one in rules:
         stats, mark = one.scored.stats, DISTINCT if one.scored.rule.distinct else ""
         gained = ("" if one.ranks is None else f"{one.ranks:+.3f}".replace("0.", ".", 1),) if is_ranked else ()
         counts = (one.adds, one.backs_up, *gained, stats.confidence, stats.support, one.num_same)
         own = (labels.short_rule(one.scored.rule), mark, *counts)
-        rows.append((str(count), *own) if numbered else own)
+        rows.append((str(numbers[one.number]), *own) if numbers else own)
     named = ("adds", "backs up", *(["rank gained"] if is_ranked else []), "confidence", "support", "represents")
     columns = ("rule", DISTINCT, *named)
-    return table(("", *columns) if numbered else columns, rows, title, ("", *named))
+    return table(("", *columns) if numbers else columns, rows, title, ("", *named))
 
 
 def first_rules(learned: Learned, targets: Iterable[Predicate], count: int) -> list[TheoryRule]:
     """Return the first `count` rules of the theory of each of `targets`, in their order; none without theories."""
-    import numpy as np
-
     from ..theory.listing import target_theories
 
     if (theory := learned.theory) is None:
         return []
-    theories = target_theories(learned.rules, theory, np.flatnonzero(theory.place < min(count, theory.size)))
-    by_target = {one.predicate: one.rules for one in theories}
+    by_target = {one.predicate: one.rules[:count] for one in target_theories(learned.rules, theory)}
     return [rule for target in targets for rule in by_target.get(target, ())]
 
 

@@ -50,6 +50,8 @@ MAX_MISSING = 3
 
 MAX_GROUPED = 100
 """Rules whose groundings are listed to group them; if all rules count, thousands may fire."""
+LEAST_AGAINST = 0.1
+"""A rule that does not hold speaks against a fact if its weight is this share of that of the strongest such rule."""
 MAX_COUNTED = 1000
 """Limit of the count of groundings of one rule; a hub can have millions."""
 MAX_COMPARED = 200
@@ -369,7 +371,7 @@ class Explainer:
             side,
             Labels.of(self.kb),
             () if found.excluded else tuple(self._with_rival(reason, found.fact) for reason in reasons),
-            _different(*self._denied(found), *missed)[:MAX_AGAINST] if misses else (),
+            _different(*self._denied(found), *strong_ones(missed))[:MAX_AGAINST] if misses else (),
             self.probability(found),
             lambda: self.necessary(found, ways)[0],
         )
@@ -471,6 +473,11 @@ class Explainer:
             return Miss(rule, scored.stats, scored.weight, rule.body, rule.length, (), ())
         missing = tuple(missing_facts(self.kb, where.statement, where.reached, where.at, x, y))
         return Miss(rule, scored.stats, scored.weight, where.statement, where.reached, where.at, missing)
+
+
+def strong_ones(missed: Sequence[Miss]) -> list[Miss]:
+    """Return those of the `missed` rules, strongest first, that were to be expected to hold."""
+    return [miss for miss in missed if miss.weight >= LEAST_AGAINST * missed[0].weight]
 
 
 def _different(*misses: Miss) -> tuple[Miss, ...]:

@@ -23,7 +23,7 @@ from ..logic.parse import parse_rule
 from ..logic.predicate import Predicate
 from ..logic.rule import Head, Rule, RuleStats, ScoredRule, rules_html, smoothed_confidence
 from .aggregation import DEFAULT, Aggregation
-from .bodies import ANY_NODE, Bodies, BodyBuilder, Lines, step_dtype, unary_mask
+from .bodies import ANY_NODE, OR, Bodies, BodyBuilder, Lines, step_dtype, unary_mask
 from .calibration import Calibration
 from .exclusion import Exclusion
 
@@ -182,6 +182,15 @@ class RuleSet:
         """The number of body atoms of each rule."""
         of_body = self.bodies.lengths(unary_mask(self.predicates))
         return of_body[self.body] if len(of_body) else np.zeros(len(self), np.int64)
+
+    @cached_property
+    def num_disjuncts(self) -> Longs:
+        """The number of disjuncts of each rule: how many bodies a reader reads."""
+        programs, of_row = np.unique(self.body[self.is_program], return_inverse=True)
+        of_program = np.array([self.bodies.program(body).count(OR) + 1 for body in programs.tolist()], np.int64)
+        found = np.ones(len(self), np.int64)
+        found[self.is_program] = of_program[of_row]
+        return found
 
     @property
     def is_prior(self) -> Mask:

@@ -108,7 +108,7 @@ def dead_part_notes(rules: RuleSet, kb: KnowledgeBase, config: LearnerConfig) ->
 
     judge = Judge(Evaluator(kb, memory=config.memory // WALK_SHARE))
     found = []
-    for scored in (rules[row] for row in np.flatnonzero(rules.is_program).tolist()):
+    for scored in rules:
         if parts := [formula_text(part, scored.rule.distinct) for part, _ in judge.dead_parts(scored)]:
             found.append(f"dead part, which changes no count: {' ; '.join(dict.fromkeys(parts))} in {scored.rule}")
     more = len(found) - MOST_DEAD_SHOWN

@@ -80,6 +80,8 @@ def third_person(verb: str) -> str:
     return verb + ("es" if verb.endswith(("s", "sh", "ch", "x", "z", "o")) else "s")
 
 
+THIRD_PERSONS = frozenset(map(third_person, BASE_VERBS))
+
 # predicates of two arguments ------------------------------------------------------------------------------
 
 BOX = "box_"
@@ -175,8 +177,15 @@ def _phrase(text: str, is_path: bool = False) -> Saying | None:
     last = rest[-1] if rest else first
     if first == "is" and rest:
         return Saying(text)
-    if first in PREPOSITIONS and (not rest or last in PREPOSITIONS):
+    if first in PREPOSITIONS and (not rest or last in PREPOSITIONS or not is_path):
         return Saying(f"is {text}")
+    if rest and rest[0] in PREPOSITIONS and not is_path:
+        if rest[0] == "of" and first in BASE_VERBS:  # place of birth, cause of death, use of
+            return Saying(f"is {article(first)} {text}") if len(rest) == 1 else None
+        if first in THIRD_PERSONS:
+            return Saying(text)
+        if is_participle(first):
+            return Saying(f"{'was' if first == 'born' else 'is'} {text}")
     if rest and last not in PREPOSITIONS and (is_path or first not in BASE_VERBS):
         return None
     if is_participle(first) or (first.endswith("ing") and first not in NOUNS_IN_DISGUISE):

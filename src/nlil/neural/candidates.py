@@ -13,6 +13,7 @@ from ..data.kb import KnowledgeBase
 from ..errors import RuleError
 from ..kernel.bodies import X_NODE, Y_NODE, Line
 from ..logic.formula import TRUE, And, Formula, Not, Or, Statement, X, Y, statements
+from ..logic.parts import removals
 from ..logic.predicate import Predicate
 from ..logic.rule import Head, Rule
 from ..logic.simplify import FALSE, simplify
@@ -67,20 +68,6 @@ def links(formula: Formula) -> bool:
 def shorter(formula: Formula) -> Iterator[Formula]:
     """Yield `formula` with one argument of one connective left out, for every such argument."""
     return (rest for _, rest in removals(formula))
-
-
-def removals(formula: Formula) -> Iterator[tuple[Formula, Formula]]:
-    """Yield every argument of a connective in `formula`, and the formula without it."""
-    match formula:
-        case Not(argument):
-            for part, inner in removals(argument):
-                yield part, Not(inner)
-        case And(arguments) | Or(arguments):
-            for i, argument in enumerate(arguments):
-                rest = arguments[:i] + arguments[i + 1 :]
-                yield argument, rest[0] if len(rest) == 1 else type(formula)(*rest)
-                for part, inner in removals(argument):
-                    yield part, type(formula)(*arguments[:i], inner, *arguments[i + 1 :])
 
 
 def usable(rules: Iterable[Rule], linked: bool = False, parts: bool = True) -> list[Rule]:

@@ -24,6 +24,7 @@ from ..kernel.graph import Graph
 from ..kernel.pool import workers
 from ..kernel.ruleset import RuleSet
 from ..logic.formula import TRUE, And, Formula, Not, Or, Statement, X
+from ..logic.parts import removals
 from ..logic.predicate import Step
 from ..logic.rule import Rule, RuleStats, ScoredRule
 from ..logic.simplify import FALSE, simplify
@@ -31,7 +32,7 @@ from ..progress import Progress, Stop
 from ..search.chains import ChainCounter
 from ..search.longer import estimates
 from ..search.options import ChainRows, CountingTask, CountOptions, join_rows
-from .candidates import Candidate, Codes, as_candidate, as_rule, removals, shorter
+from .candidates import Candidate, Codes, as_candidate, as_rule, shorter
 from .refine import LEAST_GAIN, Parts, Refiner
 
 MOST_PATHS = 3e10
@@ -218,12 +219,12 @@ class Judge:
             scored = found
 
     def dead_parts(self, scored: ScoredRule) -> list[tuple[Formula, ScoredRule]]:
-        """Find the arguments of connectives that change no count of a rule, each with the rule without it.
+        """Find arguments of connectives and atoms that change no count of a rule, each with the rule without it.
 
-        Without an argument, a rule holds for a superset or a subset of its tuples, so equal counts mean equal tuples.
+        Without one of them, a rule holds for a superset or a subset of its tuples, so equal counts mean equal tuples.
         """
         found, stats = [], scored.stats
-        for part, rest in removals(scored.rule.body):
+        for part, rest in removals(scored.rule.body, atoms=True):
             rule = simplify(replace(scored.rule, body=rest))
             other = None if rule.body in (TRUE, FALSE) else self.score(rule)
             if other is not None and (other.stats.support, other.stats.body_size) == (stats.support, stats.body_size):

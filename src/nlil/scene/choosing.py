@@ -24,7 +24,8 @@ from ..progress import Progress, Stop
 from .fitting import ClassModel, LabelledObjects, class_counts, fit, log_likelihoods, probabilities, slopes
 from .formulas import Disjunction, FormulaTraining, best_formula, train_classes, with_disjunctions
 from .growing import Growth, PatternGrower
-from .literals import Literals, with_literals
+from .lean import LeanLiterals, with_literals
+from .literals import Literals
 from .patterns import Patterns
 from .sure_patterns import sure_patterns, with_clear_conjunctions
 from .thinning import Thinning, needless_priors
@@ -175,7 +176,8 @@ def choose_formulas(
     best = {
         c: best_formula(formulas, held, search.data.label == c, training) for c, formulas in sorted(trained.items())
     }
-    best = {c: formula for c, formula in best.items() if formula}
+    leaner = LeanLiterals(patterns)  # formulas that are not selected stay as the attentions are
+    best = {c: leaner.lean_disjunction(f) if training.settings.select else f for c, f in best.items() if f}
     found = with_disjunctions(patterns, list(best.values()))
     number = len(patterns) + np.arange(len(best), dtype=np.int32)
     model = priors.added(number, np.array(list(best), np.int32))
@@ -280,7 +282,7 @@ class _Search:
         """Add conjunctions of two or more literals to the patterns."""
         new = [literals for literals in dict.fromkeys(bodies) if len(literals) > 1]
         if new:
-            self._take(with_literals(self.patterns, new))
+            self._take(with_literals(self.patterns, new)[0])
 
     def _grow(self, gain: Floats) -> None:
         group = self.patterns.groups[self.rows[self.some]]
@@ -289,7 +291,7 @@ class _Search:
         chances = probabilities(self.model, self.data, self.choice.threads)
         found = grower.grow(gain, chances, self.data.label)
         if found:
-            self._take(with_literals(self.patterns, found))
+            self._take(with_literals(self.patterns, found)[0])
 
     def thin(self, room: int) -> None:
         """Remove the least useful pairs until at most `room` are left; those given at the start are removed last."""

@@ -10,7 +10,7 @@ long ones that add little are left out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,9 +20,11 @@ from ..data.target_scores import TargetScores
 from ..evaluation.members import MemberScorer
 from ..kernel.bodies import NOT
 from ..kernel.ruleset import RuleSet
-from ..logic.formula import Or
+from ..logic.formula import TRUE, Or
+from ..logic.parts import removals
 from ..logic.predicate import Predicate
 from ..logic.rule import Head, Rule, RuleStats, ScoredRule
+from ..logic.simplify import FALSE, simplify
 from ..progress import Progress, silent
 
 MOST_BODIES = 4
@@ -104,12 +106,11 @@ def class_formulas(
         class_rules = rules.take((rules.head == number) & ~rules.is_prior & ~_negated(rules))
         if not len(class_rules):
             continue
-        scorer = MemberScorer(class_rules, kb, np.array([number], np.int32), threads, memory)
-        blocks = [objects[begin : begin + BLOCK] for begin in range(0, len(objects), BLOCK)]
-        holds = np.concatenate([scorer.rule_values(block) >= 0.5 for block in blocks])
+        holds = _holds(class_rules, kb, objects, threads, memory)
         is_member = np.isin(objects, kb.facts.of(number).subject) if given is None else given.says(number)
         if chosen := best_disjunction(holds, is_member, most, class_rules.lengths):
-            found.append(_formula(class_rules, chosen, holds, is_member))
+            parts = [class_rules.rule(row) for row in chosen]
+            found.append(_formula(*_lean(parts, kb, objects, threads, memory), is_member))
     progress("formulas of classes", len(wanted), len(wanted))
     return found
 
@@ -128,9 +129,41 @@ def formulas_hold(
     """
     kb, nothing = kb.crisp, RuleStats(0, 0, 0, 0)
     rules = RuleSet.of(kb, [ScoredRule(one.rule, nothing, 1.0) for one in formulas])
+    return _holds(rules, kb, objects, threads, memory)
+
+
+def _holds(rules: RuleSet, kb: KnowledgeBase, objects: Ids, threads: int, memory: int) -> Mask:
+    """Return (objects, rules): which rule holds for which object."""
     scorer = MemberScorer(rules, kb, np.unique(rules.head), threads, memory)
     blocks = [objects[begin : begin + BLOCK] for begin in range(0, len(objects), BLOCK)]
-    return np.concatenate([np.zeros((0, len(formulas)), bool), *(scorer.rule_values(b) >= 0.5 for b in blocks)])
+    return np.concatenate([np.zeros((0, len(rules)), bool), *(scorer.rule_values(b) >= 0.5 for b in blocks)])
+
+
+def _lean(parts: list[Rule], kb: KnowledgeBase, objects: Ids, threads: int, memory: int) -> tuple[list[Rule], Mask]:
+    """Leave out what changes nothing where one of the `parts` holds or another; return the rest and where each holds.
+
+    All ways to leave out one atom are evaluated together, until none is left.
+    """
+    parts, is_changed = list(parts), True
+    while is_changed:
+        options = [
+            (k, simplify(replace(part, body=rest)))
+            for k, part in enumerate(parts)
+            for _, rest in removals(part.body, atoms=True)
+        ]
+        options = [(k, option) for k, option in options if option.body not in (TRUE, FALSE)]
+        rules = [*parts, *(option for _, option in options)]
+        scored = [ScoredRule(one, RuleStats(0, 0, 0, 0), 1.0) for one in rules]
+        values = _holds(RuleSet.of(kb, scored), kb, objects, threads, memory)
+        holds, changed = values[:, : len(parts)].copy(), set[int]()
+        for (k, option), value in zip(options, values.T[len(parts) :]):
+            others = np.delete(holds, k, axis=1).any(axis=1)
+            if k not in changed and not ((value ^ holds[:, k]) & ~others).any():
+                parts[k], holds[:, k] = option, value
+                changed.add(k)
+        is_changed = bool(changed)
+    kept = without_covered(holds)
+    return [parts[k] for k in kept], holds[:, kept]
 
 
 def _negated(rules: RuleSet) -> Mask:
@@ -165,16 +198,30 @@ def best_disjunction(holds: Mask, is_member: Mask, most: int, lengths: Longs) ->
         best = float(f1[first])
         chosen.append(first)
         covered |= holds[:, first]
-    return chosen
+    return [chosen[k] for k in without_covered(holds[:, chosen])]
 
 
-def _formula(rules: RuleSet, chosen: Sequence[int], holds: Mask, is_member: Mask) -> ClassFormula:
-    parts = [rules.rule(row) for row in chosen]
+def without_covered(holds: Mask) -> list[int]:
+    """Return the columns of `holds`, without those that hold only where another of the rest does, first ones first.
+
+    >>> without_covered(np.array([[1, 1, 0], [1, 0, 1], [0, 0, 1]], bool))
+    [1, 2]
+    """
+    kept = list(range(holds.shape[1]))
+    for column in tuple(kept):
+        rest = [other for other in kept if other != column]
+        if rest and not (holds[:, column] & ~holds[:, rest].any(axis=1)).any():
+            kept = rest
+    return kept
+
+
+def _formula(parts: Sequence[Rule], holds: Mask, is_member: Mask) -> ClassFormula:
+    """Return the disjunction of the bodies of `parts`, of which `holds` says for which objects each holds."""
     rule = parts[0]
     if len(parts) > 1:
         body = Or(*(part.body for part in parts))
         rule = Rule(Head.of(rule.target), body, any(part.distinct for part in parts))
-    covered = np.logical_or.accumulate(holds[:, chosen], axis=1)
+    covered = np.logical_or.accumulate(holds, axis=1)
     right = covered[is_member].sum(axis=0)
     adds = np.diff(right, prepend=0)
     return ClassFormula(

@@ -24,7 +24,7 @@ from ..kernel.pool import Pool
 from ..progress import Progress, Stop
 from .class_formulas import best_disjunction
 from .fitting import LabelledObjects
-from .literals import MAX_ATOMS, Literals, holds_for, num_lines, program_of
+from .literals import MAX_ATOMS, Literals, holds_for, in_order, line_of, num_lines, program_of
 from .patterns import Patterns
 
 SAME = 0.97
@@ -198,8 +198,8 @@ def _of_lines(formula: Sequence[tuple[tuple[int, bool], ...]], statement: Longs,
     found = []
     for part in formula:
         literals = [int(statement[k]) if sign else ~int(statement[k]) for k, sign in part]
-        if sum(int(atoms[max(one, ~one)]) for one in literals) <= MAX_ATOMS and max(literals, default=-1) >= 0:
-            found.append(tuple(sorted(literals, key=lambda one: (one < 0, max(one, ~one)))))
+        if sum(int(atoms[line_of(one)]) for one in literals) <= MAX_ATOMS and max(literals, default=-1) >= 0:
+            found.append(in_order(literals))
     return tuple(dict.fromkeys(found))
 
 

@@ -16,7 +16,7 @@ from ..data.arrays import Doubles, Floats, Ids, Longs, Mask
 from ..kernel.compiled import compiled
 from ..kernel.pool import Pool
 from .fitting import LabelledObjects, columns
-from .literals import MAX_ATOMS, Literals, literals_of, num_lines
+from .literals import MAX_ATOMS, Literals, in_order, line_of, literals_of, num_lines
 from .patterns import Patterns
 
 
@@ -106,7 +106,7 @@ class PatternGrower:
             if gain < growth.ratio * here:
                 break
             holds = np.zeros(len(self.half), bool)
-            holds[self._rows(max(literal, ~literal))] = True
+            holds[self._rows(line_of(literal))] = True
             holds ^= literal < 0
             first, others = first[holds[first]], others[holds[others]]
             judged = residual.gain(others, caution)
@@ -114,7 +114,7 @@ class PatternGrower:
             if not enough or judged < (1 + growth.ratio) / 2 * there:
                 break
             literals, here, there = (*literals, literal), gain, judged
-            found.append(tuple(sorted(literals, key=lambda one: (one < 0, max(one, ~one)))))
+            found.append(in_order(literals))
         return found
 
     def _best_literal(self, literals: Literals, rows: Ids, residual: _Residual) -> tuple[int, float]:
@@ -123,7 +123,7 @@ class PatternGrower:
         gradient, spread = np.zeros((2, self.num_lines))
         _sum(self.pointer, self.column, rows, residual.gradient, residual.spread, gradient, spread)
         total, total_spread = float(residual.gradient[rows].sum()), float(residual.spread[rows].sum())
-        used = [max(one, ~one) for one in literals]
+        used = [line_of(one) for one in literals]
         fits = self.may_join & (self.atoms + self.atoms[used].sum() <= MAX_ATOMS)
         fits[used] = False
         with_it = np.where(fits & (gradient > 0), gradient**2 / (spread + caution), 0.0)

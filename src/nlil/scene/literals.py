@@ -5,20 +5,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from scipy import sparse
 
 from ..data.arrays import Ids, Mask
 from ..kernel.bodies import AND, NOT, Bodies
-from .patterns import Patterns
 
 MAX_ATOMS = 6
 """Limit of a body."""
 
 Literals = tuple[int, ...]
 """Lines that must hold, at least one; ~line for a line that must not hold."""
+
+
+def line_of(literal: int) -> int:
+    """Return the line of a `literal`."""
+    return max(literal, ~literal)
+
+
+def in_order(literals: Iterable[int]) -> Literals:
+    """Return the `literals` in the order of reading: those that must hold first, by line."""
+    return tuple(sorted(literals, key=lambda one: (one < 0, line_of(one))))
 
 
 def num_lines(bodies: Bodies) -> int:
@@ -62,7 +71,7 @@ def rows_of(held: sparse.csc_array, bodies: Iterable[Literals]) -> Iterator[Ids]
         first, *others = sorted(literals, key=lambda one: one < 0)  # the first one must hold
         found = _column(held, first)
         for one in others:
-            there = _column(held, max(one, ~one))
+            there = _column(held, line_of(one))
             marked[there] = True
             found = found[marked[found] == (one >= 0)]
             marked[there] = False
@@ -78,13 +87,3 @@ def holds_for(held: sparse.csc_array, literals: Literals) -> Mask:
     mask = np.zeros(held.shape[0], bool)
     mask[next(rows_of(held, [literals]))] = True
     return mask
-
-
-def with_literals(patterns: Patterns, bodies: Sequence[Literals]) -> Patterns:
-    """Return the `patterns` followed by those of the conjunctions `bodies` that are new."""
-    known = {
-        tuple(sorted(literals_of(patterns.bodies, body))) for body in np.flatnonzero(patterns.bodies.line < 0).tolist()
-    }
-    new = [literals for literals in bodies if tuple(sorted(literals)) not in known]
-    rows = [found.astype(np.int32) for found in rows_of(patterns.held.tocsc(), new)]
-    return patterns.with_programs([program_of(literals) for literals in new], rows)

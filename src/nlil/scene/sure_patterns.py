@@ -11,7 +11,7 @@ from ..data.arrays import Ids, Longs
 from ..kernel.bodies import X_NODE, unary_mask
 from ..kernel.compiled import compiled
 from .fitting import LabelledObjects, columns
-from .literals import with_literals
+from .lean import with_literals
 from .patterns import Patterns
 
 MIN_SURE_CONFIDENCE, MAX_SURE_PER_CLASS = 0.8, 4
@@ -87,10 +87,11 @@ def with_clear_conjunctions(
     clear = np.flatnonzero(confidence >= MIN_CLEAR_CONFIDENCE)
     clear = clear[_place_in_run(label[clear]) < MAX_CLEAR_PER_CLASS]
     pairs = [(min(i, j), max(i, j)) for i, j in zip(first[kept].tolist(), second[kept].tolist())]
-    number = len(patterns) + np.searchsorted(kept, pair[clear])
     # The rows come from the patterns, since an object may have more patterns than were counted.
-    found = with_literals(patterns, pairs)
-    return found, number.astype(np.int32), label[clear].astype(np.int32)
+    found, number = with_literals(patterns, pairs)
+    chosen = np.stack((number[np.searchsorted(kept, pair[clear])], label[clear]))
+    number, target = np.unique(chosen, axis=1)
+    return found, number.astype(np.int32), target.astype(np.int32)
 
 
 def _local(patterns: Patterns) -> Longs:

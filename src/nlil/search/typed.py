@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.arrays import Flag, Ids, Longs
+from ..data.arrays import Flag, Ids, Longs, Mask
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph, TargetFacts
 from ..kernel.pool import workers
@@ -23,7 +23,10 @@ from .options import ChainRows, CountingTask, join_rows
 MOST_VARIANTS = 5
 """Variants kept for one chain, best first."""
 GAIN = 1.1
-"""A variant is kept if its smoothed confidence is at least this many times that of the chain."""
+"""A variant is kept if its smoothed confidence is at least this many times that of the chain, and"""
+CHANCE = 3.0
+"""if its support is so many standard errors above that of as many answers drawn from those of the chain at random. Many
+variants are tried, and a filter that has nothing to do with the target often raises the confidence of a few answers."""
 LARGEST_ENTRY = 2**62
 HASH_MULTIPLIER = np.int64(-7046029254386353131)  # 2^64 / golden ratio, as a signed number
 
@@ -88,6 +91,20 @@ def _count_typed(
     return epoch
 
 
+def is_above_chance(support: Longs, body_size: Longs, support_of_chain: int, body_size_of_chain: int) -> Mask:
+    """Return which variants, with this `support` and `body_size`, are right more often than chance has it.
+
+    Chance draws their answers from those of the chain, which has `support_of_chain` and `body_size_of_chain`.
+
+    >>> is_above_chance(np.array([30, 36, 4]), np.array([50, 50, 4]), 100, 200).tolist()
+    [False, True, False]
+    """
+    share = support_of_chain / max(body_size_of_chain, 1)
+    left = (body_size_of_chain - body_size) / max(body_size_of_chain - 1, 1)
+    error = np.sqrt(body_size * share * (1 - share) * np.maximum(left, 0))
+    return np.asarray(support - share * body_size > CHANCE * error)
+
+
 class TypedCounter:
     """Counts the typed variants of chains of up to two steps; holds the scratch space of one thread."""
 
@@ -119,7 +136,9 @@ class TypedCounter:
             self.epoch, self.table = -self.epoch, new_table(len(self.table))
         smoothed = smoothed_confidence(self.counts[0], self.counts[1])
         enough = self.counts[0] >= max(task.options.min_support, 1)
-        variable, predicate = np.nonzero(enough & (smoothed >= GAIN * smoothed_confidence(support, body_size)))
+        enough &= smoothed >= GAIN * smoothed_confidence(support, body_size)
+        enough &= is_above_chance(self.counts[0], self.counts[1], support, body_size)
+        variable, predicate = np.nonzero(enough)
         best = np.lexsort((predicate, variable, -smoothed[variable, predicate]))[:MOST_VARIANTS]
         variable, predicate = variable[best], predicate[best]
         codes, places = steps.tolist(), (0, 1, len(steps))

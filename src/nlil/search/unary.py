@@ -3,6 +3,9 @@
     q(X) :- u(X)      q(X) :- k(X, Z1), u(Z1)      q(X) :- k(X, Z1), r(Z1, Z2), u(Z2)      ...
     q(X) :- k(X, Z1)  (a bare relation)            q(X) :- k(X, d)  (a constant)            q(X) :- true
 
+A body whose last atom changes no count is left out: k(X, Z1), u(Z1) where every such Z1 is a u, or k(X, Z1), r(Z1, Z2)
+where each X has such a Z2.
+
 All variables are distinct. For each entity x the loop lists the bodies that hold, as numbers; body size and support are
 then counts of equal numbers. Hidden are q(x) and, for a class q, every class of x; with distinct variables this affects
 only bodies u(X).
@@ -65,6 +68,11 @@ class Numbering(NamedTuple):
         number = numbers[constant] - self.constants_from
         steps[constant, 0], end[constant] = np.divmod(number, max(self.num_entities, 1))
         return steps, end
+
+    def without_last(self, numbers: Longs) -> Longs:
+        """Return the `numbers` of the bodies without their last atom; 0 for a single atom."""
+        path, unary = np.divmod(np.where(numbers >= self.constants_from, 0, numbers), self.ends)
+        return np.where(unary > 0, path, path // self.base) * self.ends
 
 
 @compiled
@@ -194,6 +202,8 @@ def unary_rules(
     # u(X) is the query's own fact if u is the target, or both are classes.
     own = (body < bodies.ends) & (body > 0)
     keep &= ~(own & hides_membership(class_mask(kb), target, np.where(own, body - 1, 0)))
+    shorter = bodies.without_last(body)  # holds for the same entities if for as many
+    keep &= (shorter == 0) | (body_size < body_counts[np.searchsorted(body_keys, shorter)])
     steps, end = bodies.decode(body[keep])
     moves = ((steps != NO_STEP) & ~unary_mask(kb.predicates)[steps >> 1]).sum(axis=1)
     rules = RuleSet.of_lines(

@@ -19,6 +19,7 @@ from ..evaluation.ranking import Ranker
 from ..kernel.aggregation import Aggregation, ScoreSpace, kind_weights
 from ..kernel.calibration import Calibration
 from ..kernel.ruleset import RuleSet
+from ..logic.formula import Or
 from ..logic.rule import smoothed_confidence
 from ..progress import Progress, Stop, Stopped, silent
 from .authors import WRITERS, Surveyed
@@ -391,12 +392,14 @@ def _columns(
     count, num_own = 0, 0
     for target, choice in zip(targets, choices):
         of_target, size = rows[ranker.rows_of(target)], len(choice.rule)
+        own_bodies = [len(s.rule.body.arguments) if isinstance(s.rule.body, Or) else 1 for s in choice.own]
+        bodies = np.append(ranker.rules_of(target).num_disjuncts, own_bodies).astype(np.int64)
         with_own = np.concatenate((of_target, pool_size + num_own + np.arange(len(choice.own))))
         related = np.setdiff1d(np.flatnonzero(choice.family >= 0), choice.rule)
         parts.append(
             {
                 "rows": with_own[choice.rule],
-                "place": np.arange(size),
+                "place": np.cumsum(bodies[choice.rule]) - 1,
                 "gain": choice.gain,
                 "explained": choice.explained,
                 "backs_up": choice.backs_up,

@@ -150,7 +150,7 @@ def _different(found: Sequence[Sharpened], table: Mask, rules: RuleSet) -> tuple
     seen = {np.packbits(column).tobytes() for column in table.T}
     kept, holds = list[Rule](), list[Mask]()
     for one in found:
-        one, value = _without_dead(one, table)
+        one, value = without_dead(one, table)
         key = np.packbits(value).tobytes()
         rule = None if key in seen or not value.any() else joined_rule(rules, one)
         if rule is not None and rule.length <= MOST_ATOMS:
@@ -160,21 +160,23 @@ def _different(found: Sequence[Sharpened], table: Mask, rules: RuleSet) -> tuple
     return kept, np.stack(holds, axis=1) if holds else np.zeros((len(table), 0), bool)
 
 
-def _without_dead(one: Sharpened, table: Mask) -> tuple[Sharpened, Mask]:
-    """Drop literals that change nothing; also return for which candidates the rest holds."""
+def without_dead(one: Sharpened, table: Mask) -> tuple[Sharpened, Mask]:
+    """Drop the parts of `one` that change nothing, its rule included; also return for which candidates the rest holds.
 
-    def holds(literals: Sequence[Literal]) -> Mask:
-        value = table[:, one.rule].copy()
-        for k, sign in literals:
-            value &= table[:, k] == sign
-        return value
+    `table` says which rule proposes which candidate.
+    """
 
-    literals, value = list(one.literals), holds(one.literals)
-    for literal in one.literals:
-        rest = [other for other in literals if other != literal]
-        if (holds(rest) == value).all():
-            literals = rest
-    return Sharpened(one.rule, tuple(literals)), value
+    def holds(parts: Sequence[Literal]) -> Mask:
+        return np.logical_and.reduce([table[:, k] == sign for k, sign in parts])
+
+    parts: list[Literal] = [(one.rule, True), *one.literals]
+    value = holds(parts)
+    for part in tuple(parts):
+        rest = [other for other in parts if other != part]
+        if any(sign for _, sign in rest) and (holds(rest) == value).all():
+            parts = rest
+    first = next(part for part in parts if part[1])
+    return Sharpened(first[0], tuple(part for part in parts if part != first)), value
 
 
 def hits_of(proposals: Proposals, truth: Mask) -> Hits:

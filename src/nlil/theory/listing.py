@@ -38,7 +38,7 @@ class TheoryRule:
     number   its position in `Theory.rows`
     row      its row in the pool
     scored   the rule with its counts, and its weight in the theory
-    place    its position among the rules of its target, from 1 on
+    place    the number of bodies of its target up to this rule and with it
     adds     training facts that it explains and no rule before it does
     backs_up training facts that it explains and a rule before it explains too
     tried    training facts of its target that were tried
@@ -112,7 +112,11 @@ class TargetTheory:
 
 
 def target_theories(
-    pool: RuleSet, theory: Theory, numbers: Longs | None = None, num_rules: Longs | None = None
+    pool: RuleSet,
+    theory: Theory,
+    numbers: Longs | None = None,
+    num_rules: Longs | None = None,
+    exclusions: Sequence[Exclusion] | None = None,
 ) -> list[TargetTheory]:
     """Return the theories of a pool, target by target, in the order of their rules.
 
@@ -121,8 +125,10 @@ def target_theories(
         theory: the chosen rules.
         numbers: positions in `theory.rows` to show; default: the theory's own size.
         num_rules: the number of rules of each predicate in the pool, if already counted.
+        exclusions: those of a theory of this size; default: the theory's own size.
     """
     numbers = theory.chosen(pool) if numbers is None else numbers
+    exclusions = theory.exclusions(pool) if exclusions is None else exclusions
     rows, same = theory.rows[numbers], theory.family_sizes
     head, listed = pool.head[rows], theory.listed(pool)
     of_pool = np.bincount(pool.head, minlength=len(pool.predicates)) if num_rules is None else num_rules
@@ -143,10 +149,10 @@ def target_theories(
             )
             for n in numbers[head == target].tolist()
         ]
-        exclusions = [e for e in pool.exclusions if e.target == predicate][: max(theory.size, len(chosen))]
+        excluded = tuple(e for e in exclusions if e.target == predicate)
         scores = theory.scores.get(str(predicate))
         size, author = int(of_pool[target]), theory.authors.get(str(predicate))
-        found.append(TargetTheory(predicate, tuple(chosen), tuple(exclusions), size, scores, author))
+        found.append(TargetTheory(predicate, tuple(chosen), excluded, size, scores, author))
     return found
 
 
@@ -185,13 +191,13 @@ def _reciprocal_ranks(rules: RuleSet, kb: KnowledgeBase, predicate: Predicate, t
     return np.array([(1.0 / ranker.rank(facts, facts[:0], hide=True).realistic).mean() for ranker in rankers])
 
 
-def num_adding(theory: TargetTheory) -> int:
-    """Return the number of rules up to the last one that explains a further fact or raises a rank; at least one.
+def adding(theory: TargetTheory) -> tuple[TheoryRule, ...]:
+    """Return the rules that explain a further fact or raise a rank; at least the first one.
 
-    The rules after it back up those before it: they count where a fact is missing.
+    The others back those up: they count where a fact is missing.
     """
-    places = [i for i, one in enumerate(theory.rules, 1) if one.adds or (one.ranks or 0.0) >= LEAST_GAIN]
-    return places[-1] if places else 1
+    rules = tuple(one for one in theory.rules if one.adds or (one.ranks or 0.0) >= LEAST_GAIN)
+    return rules or theory.rules[:1]
 
 
 def same_rules(pool: RuleSet, theory: Theory, number: int, most: int | None = None) -> Longs:

@@ -13,6 +13,7 @@ from ..data.arrays import Doubles, Longs
 from ..errors import ConfigError
 from ..kernel.aggregation import Aggregation
 from ..kernel.calibration import Calibration
+from ..kernel.exclusion import Exclusion
 from ..kernel.ruleset import RuleSet
 from ..logic.rule import Rule
 
@@ -53,7 +54,7 @@ class Theory:
     """Rows of a pool, target by target, the rule that adds most first.
 
     rows         rows of the pool
-    place        the position of each rule among those of its target, from 0 on
+    place        the bodies of its target up to this rule and with it, less one; every disjunct of a rule is a body
     gain         what each adds to the mean value of a query: the precision of its best rule, and a part of the next
     explained    training facts that it explains and no rule before it does
     backs_up     training facts that it explains and a rule before it explains too
@@ -106,36 +107,48 @@ class Theory:
         return RuleSet.join([pool, own]), replace(self, own=None)
 
     def chosen(self, pool: RuleSet, size: int | None = None, keep: float | None = None) -> Longs:
-        """Return positions in `rows`: of `size` rules per target, or of the fewest that keep a share of the score.
+        """Return positions in `rows`: of `size` bodies per target, or of the fewest that keep a share of the score.
 
         Args:
             pool: the rules that `rows` refer to.
-            size: rules per target; default: the theory's own.
+            size: bodies per target; default: the theory's own.
             keep: the share, 0 to 1; the largest size if no smaller one keeps it or the scores are unknown.
         """
+        return np.flatnonzero(self.place < self.sizes(pool, size, keep)[self.listed(pool).head])
+
+    def sizes(self, pool: RuleSet, size: int | None = None, keep: float | None = None) -> Longs:
+        """Return the greatest number of rules for each predicate; `pool`, `size` and `keep` as in `chosen`."""
+        most = np.full(len(pool.predicates), self.size if size is None else size, np.int64)
         if keep is None:
-            return np.flatnonzero(self.place < (self.size if size is None else size))
+            return most
         if not self.scores:
             raise ConfigError("keep: the theories were not measured on validation facts; give a size instead", "keep")
-        least = np.full(len(pool.predicates), SIZES[-1], np.int64)
         for i, predicate in enumerate(pool.predicates):
-            if (scores := self.scores.get(str(predicate))) is not None:
-                least[i] = scores.least_size(keep) or SIZES[-1]
-        return np.flatnonzero(self.place < least[self.listed(pool).head])
+            scores = self.scores.get(str(predicate))
+            most[i] = SIZES[-1] if scores is None else scores.least_size(keep) or SIZES[-1]
+        return most
+
+    def exclusions(self, pool: RuleSet, size: int | None = None, keep: float | None = None) -> tuple[Exclusion, ...]:
+        """Return the first exclusions of each target, as many as rules; `pool`, `size` and `keep` as in `chosen`."""
+        left = dict(zip(pool.predicates, self.sizes(pool, size, keep).tolist()))
+        kept = []
+        for exclusion in pool.exclusions:
+            left[exclusion.target] -= 1
+            if left[exclusion.target] >= 0:
+                kept.append(exclusion)
+        return tuple(kept)
 
     def rules(self, pool: RuleSet, size: int | None = None, keep: float | None = None) -> RuleSet:
         """Return the rules of the theory as a RuleSet; `pool`, `size` and `keep` as in `chosen`."""
         rules = self.listed(pool).take(self.chosen(pool, size, keep)).compact()
-        kept = replace(rules, aggregation=self.aggregation, is_ordered=True)
-        most = self.size if size is None else size
-        seen: dict[Any, int] = {}
-        exclusions = []
-        for exclusion in pool.exclusions:
-            seen[exclusion.target] = seen.get(exclusion.target, 0) + 1
-            if seen[exclusion.target] <= most or keep is not None:
-                exclusions.append(exclusion)
-        is_own_size = keep is None and most == self.size
-        return replace(kept, exclusions=tuple(exclusions), calibration=self.calibration if is_own_size else None)
+        is_own_size = keep is None and size in (None, self.size)
+        return replace(
+            rules,
+            aggregation=self.aggregation,
+            is_ordered=True,
+            exclusions=self.exclusions(pool, size, keep),
+            calibration=self.calibration if is_own_size else None,
+        )
 
     def over(self, kept: Longs, num_rules: int) -> Theory:
         """Return the theory over pool.take(kept): rules that are not kept are dropped, positions stay.

@@ -133,3 +133,12 @@ def test_what_speaks_against_it() -> None:
     got = explain(rule_set(kb, {"uncle(X, Y) :- married(X, Z1), uncle(Z1, Y).": 0.9}), kb, "uncle(tom, max)")
     assert str(got).splitlines()[-1].strip().startswith("against: not known that")
     assert got.to_dict()["against"][0]["text"].startswith("not known that")
+
+
+def test_a_rule_that_is_hardly_ever_right_does_not_speak_against() -> None:
+    """It is listed among the rules that do not hold."""
+    kb, strong, weak = kbs.family(), "uncle(X, Y) :- married(X, Z1), uncle(Z1, Y).", "uncle(X, Y) :- aunt(X, Y)."
+    for weight, count in ((0.05, 1), (0.5, 2)):
+        got = explain(rule_set(kb, {strong: 0.9, weak: weight}), kb, "uncle(tom, max)")
+        assert len(got.against) == count
+        assert len(got.misses) == 2

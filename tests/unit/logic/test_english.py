@@ -35,6 +35,24 @@ def test_head_variables_are_named_and_distinctness_is_not(text: str) -> None:
     assert "_" not in sentence
 
 
+@pytest.mark.parametrize(
+    ("name", "clause"),
+    [
+        ("works_in_country", "a works in country b"),
+        ("in_country", "a is in country b"),
+        ("born_in_city", "a was born in city b"),
+        ("located_in_the_region", "a is located in the region b"),
+        ("place_of_birth", "the place of birth of a is b"),
+        ("cause_of_death", "the cause of death of a is b"),
+        ("cover_of", "a is a cover of b"),
+        ("sit_on_top_of", "a sits on top of b"),
+        ("member_of_party", "the member of party of a is b"),
+    ],
+)
+def test_verbs_and_prepositions_before_a_noun(name: str, clause: str) -> None:
+    assert rule_sentence(parse_rule(f"p(X) :- {name}(a, b).")).lower() == f"x is a p if {clause}."
+
+
 @given(rules())
 @settings(deadline=None, max_examples=150)
 def test_every_rule_has_a_sentence(rule: Rule) -> None:

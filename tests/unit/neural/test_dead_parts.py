@@ -50,6 +50,19 @@ def test_a_part_that_counts_stays() -> None:
     assert judge.without_dead_parts(scored) == scored
 
 
+def test_an_atom_that_changes_no_count_is_left_out() -> None:
+    """Every mother and every niece is female; one father is not married."""
+    judge = Judge(Evaluator(family()))
+    for text, lean in (
+        ("male(X) :- mother(Z1, X), female(Z1).", "male(X) :- mother(Z1, X)."),
+        ("male(X) :- \\+ (aunt(X, Z1), female(Z1)).", "male(X) :- \\+ (aunt(X, Z1))."),
+        ("female(X) :- father(Z1, X), male(Z1), married(Z1, Z2).", "female(X) :- father(Z1, X), married(Z1, Z2)."),
+    ):
+        found = judge.without_dead_parts(judged(text, judge))
+        assert found.rule == parse_rule(lean)
+        assert not judge.dead_parts(found)
+
+
 def test_attentions_are_not_changed_but_marked() -> None:
     kb = family()
     judge = Judge(Evaluator(kb))

@@ -14,7 +14,8 @@ from nlil.scene.choosing import ChoiceOptions, _sampled, _Search
 from nlil.scene.fitting import ClassModel, LabelledObjects, class_counts, fit, one_hot, probabilities
 from nlil.scene.growing import Growth, PatternGrower
 from nlil.scene.joint import labelled_rows
-from nlil.scene.literals import literals_of, with_literals
+from nlil.scene.lean import with_literals
+from nlil.scene.literals import literals_of
 from nlil.scene.patterns import find_patterns
 from nlil.scene.sure_patterns import (
     MAX_JOINED_PER_OBJECT,
@@ -165,11 +166,11 @@ def test_bodies_grow_where_both_halves_agree() -> None:
     found = PatternGrower(patterns, data, half, Growth(), 1).grow(gain, probabilities(model, data, 1), label)
     wanted = (*sorted((line["red"], line["wet"])), ~line["large"])
     assert found[-1] == wanted, "nothing is joined to what is true already"
-    longer = with_literals(patterns, found)
+    longer, _ = with_literals(patterns, found)
     held = longer.held.toarray()
     assert (held[rows, -1] == (label == cat)).all()
     assert literals_of(longer.bodies, len(longer) - 1) == wanted
-    assert len(with_literals(longer, found)) == len(longer)
+    assert len(with_literals(longer, found)[0]) == len(longer)
 
 
 def test_a_sample_is_of_whole_graphs_and_has_about_the_size() -> None:

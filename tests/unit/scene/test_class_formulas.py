@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,9 @@ from nlil.kernel.batch import BatchStatistics
 from nlil.kernel.evaluator import Evaluator
 from nlil.learning.learner import Learner
 from nlil.learning.run import Learned
+from nlil.logic.formula import TRUE
+from nlil.logic.parts import removals
+from nlil.logic.simplify import FALSE, simplify
 from nlil.scene.class_formulas import MIN_RISE, best_disjunction, class_formulas
 
 SETTINGS = ("preset=scene", "top_rules=6", "threads=1")
@@ -34,6 +38,10 @@ def test_formulas_are_counted_as_the_engine_counts(learned: Learned) -> None:
         stats = statistics.stats(one.rule)
         assert (one.support, one.body_size, one.head_size) == (stats.support, stats.body_size, stats.head_size)
         assert sum(one.adds) == one.support
+        assert min(one.adds) > 0
+        shorter = [simplify(replace(one.rule, body=rest)) for _, rest in removals(one.rule.body, atoms=True)]
+        counts = map(statistics.stats, (rule for rule in shorter if rule.body not in (TRUE, FALSE)))
+        assert stats not in list(counts), f"a part of {one.rule} changes no count"
     person = found["person"]
     assert person.f1 > 0.9
     assert "wearing(X, Z" in str(person.rule)

@@ -22,6 +22,7 @@ from nlil.logic.rule import ScoredRule
 from nlil.theory.authors import HOLD, fit_weights, only
 from nlil.theory.build import Judges, chosen_authors, make_theory
 from nlil.theory.firings import Proposals, TargetSample, propose
+from nlil.theory.formulas import Sharpened, without_dead
 from nlil.theory.theory import SIZES, SizeScore, ValidationScores, load_theory, save_theory
 
 PLAIN = Aggregation("noisy-or", 5)
@@ -135,6 +136,19 @@ def test_formulas_join_what_two_rules_say() -> None:
     assert not make_theory(pool, kb, 2, threads=1, author="cover").rules(pool).is_program.any()
 
 
+def test_a_part_of_a_formula_that_changes_nothing_is_left_out() -> None:
+    """Columns: a rule, two bodies that hold together only where the rule does, and one that never holds with it."""
+    table = np.array([[1, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 0], [0, 1, 0, 1], [0, 0, 1, 0]], bool)
+    for literals, lean in (
+        (((1, True), (2, True)), Sharpened(1, ((2, True),))),
+        (((1, True), (3, False)), Sharpened(1, ((3, False),))),
+        (((1, False), (2, True)), Sharpened(0, ((1, False),))),
+    ):
+        found, holds = without_dead(Sharpened(0, literals), table)
+        assert found == lean
+        assert holds.tolist() == np.logical_and.reduce([table[:, k] == s for k, s in ((0, True), *literals)]).tolist()
+
+
 def test_weights_are_kept_in_a_file_and_order_is_that_of_the_cover(tmp_path: Path) -> None:
     kb = rival_base(60)
     pool = counted(kb, "p(X, Y) :- q(X, Y).", "p(X, Y) :- s(X, Y).", "p(X, Y) :- q(X, Y), s(X, Y).")
@@ -161,6 +175,16 @@ def test_scores_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
     save_theory(replace(theory, scores={"p/2": ValidationScores(10, 0.5, sizes)}), path)
     with pytest.raises(TypeError, match="real number"):
         load_theory(path, pool)
+
+
+def test_every_disjunct_counts_as_a_body() -> None:
+    kb = rival_base(60)
+    pool = counted(kb, "p(X, Y) :- q(X, Y) ; s(X, Y).", "p(X, Y) :- q(X, Y), s(X, Y).")
+    assert pool.num_disjuncts.tolist() == [2, 1]
+    theory = make_theory(pool, kb, 3, threads=1)
+    assert theory.rows.tolist() == [1, 0]
+    assert theory.place.tolist() == [0, 2]
+    assert [len(theory.rules(pool, size)) for size in (1, 2, 3)] == [1, 1, 2]
 
 
 def test_another_author_is_taken_only_where_it_is_clearly_better() -> None:

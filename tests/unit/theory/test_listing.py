@@ -12,9 +12,11 @@ from nlil import RuleSet, ScoredRule, parse_rule
 from nlil.data.facts import Facts
 from nlil.evaluation.ranking import Ranker
 from nlil.kernel.evaluator import Evaluator
+from nlil.kernel.exclusion import Exclusion
 from nlil.kernel.statistics import rule_stats
 from nlil.learning.run import Learned
 from nlil.logic.labels import Labels
+from nlil.logic.predicate import Step
 from nlil.theory.listing import (
     reading_order,
     same_rules,
@@ -61,6 +63,26 @@ def theory(pool: RuleSet) -> Theory:
         aggregation=replace(pool.aggregation, by_frequency=True),
         scores={"mother/2": ValidationScores(3, 0.75, sizes), "uncle/2": ValidationScores(1, 0.25, sizes)},
     )
+
+
+def test_a_theory_lists_the_exclusions_that_it_uses(pool: RuleSet, theory: Theory) -> None:
+    """At most as many as rules, for a size and for a share of the score; the first of each target stay."""
+    mother, uncle = (next(p for p in pool.predicates if p.name == name) for name in ("mother", "uncle"))
+    others = [p for p in pool.predicates if p.arity == 2 and p not in (mother, uncle)]
+    never = [Exclusion(target, Step(p), 9.0 - i) for target in (mother, uncle) for i, p in enumerate(others)]
+    assert len(others) > 1
+    few = replace(theory, scores={"mother/2": replace(theory.scores["mother/2"], sizes=(SizeScore(1, 0.75),))})
+    pool = replace(pool, exclusions=tuple(never))
+    for asked, kept in (
+        ({"size": 1}, [never[0], never[len(others)]]),
+        ({"keep": 1.0}, [never[0], *never[len(others) :]]),
+        ({}, never),
+    ):
+        rules = few.rules(pool, **asked)
+        assert list(rules.exclusions) == kept
+        listed = target_theories(pool, few, few.chosen(pool, **asked), exclusions=rules.exclusions)
+        assert [e for one in listed for e in one.exclusions] == kept
+    assert [e for one in target_theories(pool, few) for e in one.exclusions] == never
 
 
 def test_ranks_rise_by_what_rules_gain(pool: RuleSet, theory: Theory) -> None:

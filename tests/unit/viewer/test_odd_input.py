@@ -25,7 +25,7 @@ LONG = "x" * 1900
         ("/predicate/1e3", 404, "numbers"),
         ("/predicate/" + "9" * 400, 404, "numbers"),
         ("/entity/60", 404, "entity 60: there are 60"),
-        ("/rule/835", 404, "rule 835: there are 835"),
+        ("/rule/787", 404, "rule 787: there are 787"),
         ("/rule/²", 404, "numbers"),
         ("/predicate/0?page=99", 404, "page 99 of the rules: there are 2 pages"),
         ("/predicate/0?page=0", 400, "page: expected a whole number from 1"),
