@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -20,8 +19,8 @@ class Bias:
     variables and literals of a clause, and the clauses. `recursion` and `invention` allow recursive clauses and
     invented predicates (None: only if no other program is convincing). `tests` allows `\\=`, entities, comparisons of
     numbers and `\\+` in bodies, which a bias file of Popper cannot declare. `types` and `directions` are those of the
-    arguments of predicates, if declared. `typed_vars` is how many variables of a type a clause may have, and `once` are
-    the names of predicates that it may have in one literal only.
+    arguments of predicates, if declared. `typed_vars` limits the number of variables of a type in a clause; a predicate
+    named in `once` may occur in a clause only once.
     """
 
     body: tuple[Symbol, ...] | None = None
@@ -38,8 +37,8 @@ class Bias:
 
     def can_grow(self, clause: Clause) -> bool:
         """Return whether the clause does not have too many variables of a type, or literals of a predicate."""
-        repeated = len(self.once) and Counter(b.symbol.name for b in clause.body if b.symbol.name in self.once)
-        if repeated and max(repeated.values()) > 1:
+        once = [literal.symbol.name for literal in clause.body if literal.symbol.name in self.once]
+        if len(once) > len({*once}):
             return False
         return all(count <= self.typed_vars[kind][1] for kind, count in self._counts(clause).items())
 

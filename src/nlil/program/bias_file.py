@@ -19,15 +19,15 @@ NUMBERS = ("max_vars", "max_body", "max_clauses")
 
 COUNTS: Mapping[str, Callable[[int], Range]] = {
     "!=": lambda n: (n, n),
-    "<": lambda n: (n, MANY),
-    "=<": lambda n: (n + 1, MANY),
-    "<=": lambda n: (n + 1, MANY),
+    "<": lambda n: (n, NO_LIMIT),
+    "=<": lambda n: (n + 1, NO_LIMIT),
+    "<=": lambda n: (n + 1, NO_LIMIT),
     ">": lambda n: (0, n),
     ">=": lambda n: (0, n - 1),
 }  # fmt: skip
 """What a constraint that forbids `count OP n` allows."""
-MANY = 1_000_000
-"""No limit."""
+NO_LIMIT = 1_000_000
+"""More variables than any clause has."""
 
 Binding = dict[str, Term]
 """Terms by the name of a variable."""
@@ -173,7 +173,7 @@ def _read(source: Source, lines: _Declarations) -> None:
 
 
 def _read_count(source: Source, counted: tuple[Term, ...], allowed: Range, lines: _Declarations) -> None:
-    """Read what `counted`, the word and the items of #count{V : var_type(C, V, ex)}, is limited to."""
+    """Read the `allowed` number of what is `counted`: the word and the items of #count{V : var_type(C, V, ex)}."""
     match counted:
         case (Name("count"), items):
             first, *more = conjuncts(items)
@@ -184,7 +184,7 @@ def _read_count(source: Source, counted: tuple[Term, ...], allowed: Range, lines
             Compound(":", (Variable(one), Compound("clause_var", (_, Variable(_))))),
             Compound("var_type", (_, Variable(two), Name(kind))),
         ) if one == two:
-            least, most = lines.typed_vars.get(kind, (0, MANY))
+            least, most = lines.typed_vars.get(kind, (0, NO_LIMIT))
             lines.typed_vars[kind] = max(least, allowed[0]), min(most, allowed[1])
         case (Compound(":", (Variable(), Compound("body_literal", (_, Name(name), *_)))),) if allowed == (0, 1):
             lines.once.add(name)

@@ -9,7 +9,7 @@ import pytest
 from ilp import folder
 from nlil.errors import DataError
 from nlil.program.bias import Bias
-from nlil.program.bias_file import MANY, read_bias
+from nlil.program.bias_file import NO_LIMIT, read_bias
 from nlil.program.clause import Symbol
 from nlil.program.induce import induce
 from nlil.program.reading import read_folder
@@ -36,8 +36,8 @@ def bias_of(place: Path, *lines: str) -> tuple[Bias, Symbol, tuple[str, ...]]:
         (":-\n    clause(C),\n    #count{V : clause_var(C,V),var_type(C,V,ex)} != 1.", (1, 1)),
         (":- clause(C), #count{V : var_type(C,V,ex)} > 2.", (0, 2)),
         (":- clause(C), #count{V : var_type(C,V,ex)} >= 2.", (0, 1)),
-        (":- clause(C), #count{V : var_type(C,V,ex)} < 2.", (2, MANY)),
-        (":- clause(C), #count{V : var_type(C,V,ex)} =< 2.", (3, MANY)),
+        (":- clause(C), #count{V : var_type(C,V,ex)} < 2.", (2, NO_LIMIT)),
+        (":- clause(C), #count{V : var_type(C,V,ex)} =< 2.", (3, NO_LIMIT)),
     ],
 )
 def test_a_constraint_gives_the_range_of_a_type(tmp_path: Path, line: str, expected: tuple[int, int]) -> None:
