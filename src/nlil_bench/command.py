@@ -37,7 +37,7 @@ def bench(
         ),
     ] = None,
     seeds: Annotated[
-        int, typer.Option(min=1, metavar="N", help="kb: means over this many seeds; folds: random splits.")
+        int, typer.Option(min=1, metavar="N", help="kb, fewshot: means over this many seeds; folds: random splits.")
     ] = 1,
     split: Annotated[str, typer.Option(metavar="|".join(SPLITS), help="kb: the facts to predict.")] = "test",
     quick: Annotated[bool, typer.Option("--quick", help="A small version, to see that it works.")] = False,

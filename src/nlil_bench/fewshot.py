@@ -10,23 +10,35 @@ from .cells import Panel, PictureLine, draw_panels, markdown, measured, share_te
 from .methods import OURS
 from .registry import Bench, Request
 from .results import Entries, Entry, Job
+from .seeds import over_seeds, seeds_word
 
 DATA = ("vrd", "hico-det")
 QUICK_DATA = ("street",)
 SHARES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
 QUICK_SHARES = (1.0, 0.1)
 MODELS = (OURS, "freq", "mlp")
-PROTOCOL = "R@1 on all test objects. Smaller shares are parts of larger ones, drawn by the seed."
+PROTOCOL = (
+    "R@1 on all test objects. Smaller shares are parts of larger ones, drawn by the seed. With several seeds: mean ± "
+    "sample standard deviation."
+)
 
 
 def jobs(request: Request, data: str) -> list[Job]:
     """Every share and model, the largest share first. --set is for the model of --model, by default nlil."""
     set_for = request.model or OURS
     return [
-        scene.model_job(request, data, model, request.settings if model == set_for else (), share, "fewshot")
+        {
+            **scene.model_job(request, data, model, request.settings if model == set_for else (), share, "fewshot"),
+            "seeds": request.seeds,
+        }
         for share in (QUICK_SHARES if request.quick else SHARES)
         for model in ([request.model] if request.model else MODELS)
     ]
+
+
+def key(entry: Entry, job: Job) -> str:
+    """Return the key of a row of bench scene, with the number of seeds."""
+    return " ".join(filter(None, (scene.key(entry, job), seeds_word(job))))
 
 
 def by_share(entries: Entries) -> dict[str, dict[str, dict[float, Entry]]]:
@@ -38,9 +50,9 @@ def by_share(entries: Entries) -> dict[str, dict[str, dict[float, Entry]]]:
         return data, entry["data"], model, entry["settings"], -entry["share"]
 
     found: dict[str, dict[str, dict[float, Entry]]] = {}
-    for entry in sorted(entries.values(), key=place):
+    for entry in sorted(entries.values(), key=lambda entry: (*place(entry), len(entry.get("seeds", ())))):
         name = " ".join([entry["model"], *entry["settings"]])
-        found.setdefault(entry["data"], {}).setdefault(name, {})[entry["share"]] = entry
+        found.setdefault(entry["data"], {}).setdefault(name, {})[entry["share"]] = entry  # that of most seeds is last
     return found
 
 
@@ -56,18 +68,27 @@ def line_name(model: str) -> str:
 
 def fewshot_table(entries: Entries) -> str:
     """A row for each data set and share, a column for each model."""
-    shown = measured(entries)
-    found = by_share(shown)
+    found = by_share(measured(entries))
+    shown = {
+        f"{data} {model} {share}": entry
+        for data, of_data in found.items()
+        for model, of_model in of_data.items()
+        for share, entry in of_model.items()
+    }
     models = list(dict.fromkeys(model for of_data in found.values() for model in of_data))
     rows = []
     for data, of_data in found.items():
         for share in sorted({share for of_model in of_data.values() for share in of_model}, reverse=True):
             some = {model: of_model[share] for model, of_model in of_data.items() if share in of_model}
             graphs = next(iter(some.values()))["num_graphs"]
-            figures = (share_text(some[model]["metrics"]["r@1"]) if model in some else "" for model in models)
+            figures = (_figure(some[model]) if model in some else "" for model in models)
             rows.append((data, f"{100 * share:g} %", f"{graphs:,}", *figures))
     head = ("data", "training graphs", "graphs", *map(line_name, models))
-    return markdown(head, rows, range(1, len(head)), f"{PROTOCOL} {source_text('nlil bench fewshot', shown)}")
+    return markdown(head, rows, range(1, len(head)), f"{PROTOCOL} {source_text('nlil bench fewshot --seeds N', shown)}")
+
+
+def _figure(entry: Entry) -> str:
+    return share_text(entry["metrics"]["r@1"], entry.get("deviation", {}).get("r@1"))
 
 
 def plot_fewshot(entries: Entries, path: Path) -> Path:
@@ -90,10 +111,9 @@ BENCH = Bench(
     {"fewshot": fewshot_table},
     DATA,
     QUICK_DATA,
-    frozenset({"data", "model", "set"}),
+    frozenset({"data", "model", "seeds", "set"}),
     models=tuple(scene.ROWS),
-    jobs=jobs,
-    key=scene.key,
+    entries=over_seeds(jobs, key),
     check=scene.check,
     draw=plot_fewshot,
 )

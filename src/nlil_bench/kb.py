@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from statistics import mean, stdev
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from nlil.progress import Progress
@@ -14,6 +13,7 @@ from .methods import OURS, BaselineMethod, Method, OurMethod, measure_method
 from .published import KB, best_published
 from .registry import Bench, Request
 from .results import Entries, Entry, Job, device_word, job_key
+from .seeds import over_seeds, seeds_word
 
 DATA = ("wn18", "fb15k-237", "family", "kinship", "umls")
 QUICK_DATA = ("kin", "kinship")
@@ -40,13 +40,6 @@ def whole_job(request: Request, data: str) -> Job:
     return {**job, "settings": [*few, *our_settings(request)]}
 
 
-def seed_jobs(job: Job) -> list[Job]:
-    """One for each seed; the data stay those of the first."""
-    if job["seeds"] == 1:
-        return [job]
-    return [{**job, "options": {**job["options"], "seed": job["data_seed"] + i}} for i in range(job["seeds"])]
-
-
 def measure(job: Job, progress: Progress) -> dict[str, Any]:
     """One model on one set with one seed."""
     from nlil.config import LearnerConfig
@@ -68,50 +61,11 @@ def measure(job: Job, progress: Progress) -> dict[str, Any]:
     return {"model": job["model"], "split": split, **entry}
 
 
-def combined(entries: Sequence[Entry]) -> dict[str, Any]:
-    """One entry for several seeds: means, and the sample standard deviation of each figure; the most memory."""
-    first = dict(entries[0])
-    if len(entries) == 1:
-        return first
-    numbers = [
-        name
-        for name, value in first["metrics"].items()
-        if isinstance(value, float) and all(isinstance(e["metrics"].get(name), float) for e in entries)
-    ]
-    means = {name: mean(e["metrics"][name] for e in entries) for name in numbers}
-    kept = ("seed", "metrics", "seconds", "peak_memory_mb", "num_rules")
-    if "calibration" in first:
-        first["calibration"] = {name: mean(e["calibration"][name] for e in entries) for name in first["calibration"]}
-    return {
-        **first,
-        "metrics": {**first["metrics"], **means},
-        "deviation": {name: stdev(e["metrics"][name] for e in entries) for name in numbers},
-        "seconds": {part: mean(e["seconds"][part] for e in entries) for part in first["seconds"]},
-        "peak_memory_mb": max(e["peak_memory_mb"] for e in entries),
-        "num_rules": round(mean(e["num_rules"] for e in entries)),
-        "partial": any(e["partial"] for e in entries),
-        "seeds": [e["seed"] for e in entries],
-        "runs": [{name: e[name] for name in kept} for e in entries],
-    }
-
-
 def key(entry: Entry, job: Job) -> str:
     """What tells entries apart: data, device, model, seeds, split, and every option or setting the user gave."""
     model = f"model={entry['model']}" * (entry["model"] != OURS)
-    seeds = f"seeds={job['seeds']}" * (job["seeds"] > 1)
     split = f"split={job['split']}" * (job["split"] != "test")
-    return job_key(entry, job, entry["data"], device_word(entry), model, seeds, split)
-
-
-def entries(request: Request, data: str) -> Iterator[dict[str, Entry]]:
-    """One entry; every seed in a process of its own."""
-    whole = whole_job(request, data)
-    found = []
-    for number, part in enumerate(seed_jobs(whole), start=1):
-        seeds = f", {number} of {request.seeds} seeds" if request.seeds > 1 else ""
-        found.append(request.measure(part, f"{data}: learning and evaluating, {whole['model']}{seeds}"))
-    entry = combined(found)
-    yield {key(entry, whole): entry}
+    return job_key(entry, job, entry["data"], device_word(entry), model, seeds_word(job), split)
 
 
 def our_settings(request: Request) -> tuple[str, ...]:
@@ -339,6 +293,6 @@ BENCH = Bench(
     QUICK_DATA,
     frozenset({"data", "model", "seeds", "split", "set"}),
     models=(*SEARCHES, *(name for name in NAMES if name not in CLASS_NAMES)),
-    entries=entries,
+    entries=over_seeds(lambda request, data: [whole_job(request, data)], key),
     check=check,
 )

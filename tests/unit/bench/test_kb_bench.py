@@ -20,6 +20,7 @@ from nlil_bench.es import es_table
 from nlil_bench.job import measure_apart, measure_here
 from nlil_bench.kb import calibration_table, whole_job
 from nlil_bench.registry import Request
+from nlil_bench.seeds import combined, seed_jobs
 
 CPU = Session(device="cpu", threads=1)
 MACHINE = {"device": "cpu", "cores": 2}
@@ -42,7 +43,7 @@ def entry(model: str, mrr: float, seed: int = 0, **more: Any) -> dict[str, Any]:
 
 
 def test_seeds_give_mean_and_standard_deviation() -> None:
-    both = kb.combined([entry("transe", 0.2), entry("transe", 0.3, 1), entry("transe", 0.4, 2)])
+    both = combined([entry("transe", 0.2), entry("transe", 0.3, 1), entry("transe", 0.4, 2)])
     assert both["metrics"]["mrr"] == pytest.approx(0.3)
     assert both["deviation"]["mrr"] == pytest.approx(0.1)  # of a sample: n - 1
     assert both["deviation"]["hits@1"] == 0
@@ -51,13 +52,13 @@ def test_seeds_give_mean_and_standard_deviation() -> None:
     assert both["peak_memory_mb"] == 502
     assert both["seeds"] == [0, 1, 2]
     assert [run["metrics"]["mrr"] for run in both["runs"]] == [0.2, 0.3, 0.4]
-    assert "deviation" not in kb.combined([entry("transe", 0.2)])
+    assert "deviation" not in combined([entry("transe", 0.2)])
 
 
 def test_calibration_is_recorded_and_shown_for_each_split() -> None:
     figures = {"brier_before": 0.2, "brier_after": 0.01, "ece_before": 0.3, "ece_after": 0.02}
     worse = {name: 3 * value for name, value in figures.items()}
-    both = kb.combined([entry("nlil", 0.2, calibration=figures), entry("nlil", 0.3, 1, calibration=worse)])
+    both = combined([entry("nlil", 0.2, calibration=figures), entry("nlil", 0.3, 1, calibration=worse)])
     assert both["calibration"] == pytest.approx({name: 2 * value for name, value in figures.items()})
     table = calibration_table(
         {
@@ -75,10 +76,10 @@ def test_calibration_is_recorded_and_shown_for_each_split() -> None:
 
 def test_every_seed_sees_the_same_data() -> None:
     job = whole_job(Request(Session(seed=5), model="popularity", seeds=3), "kin")
-    parts = kb.seed_jobs(job)
+    parts = seed_jobs(job)
     assert [part["options"]["seed"] for part in parts] == [5, 6, 7]
     assert {part["data_seed"] for part in parts} == {5}
-    (alone,) = kb.seed_jobs(whole_job(Request(Session()), "kin"))
+    (alone,) = seed_jobs(whole_job(Request(Session()), "kin"))
     assert alone["options"] == {}
 
 

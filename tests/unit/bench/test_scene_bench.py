@@ -21,6 +21,7 @@ from nlil_bench.fewshot import fewshot_table, plot_fewshot
 from nlil_bench.job import measure_here
 from nlil_bench.registry import Request
 from nlil_bench.scene import LABELS_ONLY, ROWS, fewer_graphs, rows, scene_table
+from nlil_bench.seeds import combined, seed_jobs
 
 
 def entry(
@@ -228,6 +229,21 @@ def test_the_table_of_shares() -> None:
         "| vrd | 0.3 % | 12 | .400 | .400 |  |",
         "| hico-det | 100 % | 4,000 | .800 |  |  |",
     ]
+
+
+def test_of_one_and_several_seeds_the_table_shows_several() -> None:
+    several = combined(
+        [{**entry(first=value), "seed": seed, "partial": False} for seed, value in enumerate((0.6, 0.7))]
+    )
+    lines = fewshot_table({"vrd cpu seeds=2": several, "vrd cpu": entry(first=0.9)}).splitlines()
+    assert lines[2].split(" | ")[3] == ".650 ± .071 |"
+
+
+def test_the_shares_of_every_seed_are_drawn_anew() -> None:
+    request = Request(Session(device="cpu"), model="freq", seeds=2, quick=True)
+    (whole, small) = fewshot.jobs(request, "street")
+    assert [job["options"]["seed"] for job in seed_jobs(small)] == [0, 1]
+    assert fewshot.key({**entry(), "machine": {"device": "cpu"}}, whole).endswith("seeds=2")
 
 
 def test_the_picture_of_shares(tmp_path: Path) -> None:

@@ -9,12 +9,13 @@ import pytest
 
 from nlil.cli.session import Session
 from nlil.errors import DataError
-from nlil_bench import kb, scale
+from nlil_bench import scale
 from nlil_bench.cells import NOT_MEASURED
 from nlil_bench.kb import kb_table, steps_table, summary_table, valid_table
 from nlil_bench.registry import BENCHES, Request, data_key, load_bench
 from nlil_bench.results import save_entries
 from nlil_bench.scale import scale_table
+from nlil_bench.seeds import combined
 from nlil_bench.stats import stats_table
 from nlil_bench.tables import documents, filled, stale, update
 
@@ -39,7 +40,7 @@ def entry(model: str = "nlil", mrr: float = 0.9461, seed: int = 0, **more: Any) 
 
 
 def over_seeds(model: str, *mrr: float, **more: Any) -> dict[str, Any]:
-    return kb.combined([entry(model, value, seed, **more) for seed, value in enumerate(mrr)])
+    return combined([entry(model, value, seed, **more) for seed, value in enumerate(mrr)])
 
 
 def cells(table: str) -> list[list[str]]:
