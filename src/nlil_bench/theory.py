@@ -89,7 +89,7 @@ def heaviest(pool: RuleSet, size: int) -> np.ndarray:
 
 def theory_table(entries: Entries) -> str:
     """MRR and the share of what all rules reach, by rules per predicate."""
-    shown = measured(entries)
+    shown = {name: entry for name, entry in measured(entries).items() if AUTHOR not in name}
     lines = [line for name, entry in shown.items() for line in rows(name, entry)]
     head = ("data", "rules", *(f"{size} per predicate" for size in SHOWN_SIZES), "rules, atoms", "learn + theories")
     about = (
@@ -111,6 +111,36 @@ def rows(name: str, entry: Entry) -> Iterator[list[str]]:
         yield ["", words, *cells, f"{found[1]['num_rules']:,}, {found[1]['atoms']:,}", ""]
 
 
+AUTHOR = "theory_author="
+"""The setting whose rows are compared with the default in a table of their own."""
+
+
+def authors_table(entries: Entries) -> str:
+    """Other authors of theories beside the default: with as many bodies, and with as many atoms."""
+    shown = measured(entries)
+    others = {name: entry for name, entry in shown.items() if AUTHOR in name and entry["data"] in shown}
+    lines = []
+    for name, entry in others.items():
+        usual = shown[entry["data"]]
+        for size in map(str, SHOWN_SIZES):
+            one, auto = (e["sizes"][size]["theory"] for e in (entry, usual))
+            figures = (one["mrr"], auto["mrr"], with_atoms(usual, one["atoms"]))
+            lines.append([name, size, f"{one['atoms']:,}", f"{auto['atoms']:,}", *map(share_text, figures)])
+    head = ("data", "bodies", "atoms", "auto: atoms", "MRR", "auto, as many bodies", "auto, as many atoms")
+    about = (
+        "Test MRR by the most bodies per predicate. *auto*: the default. *As many atoms*: interpolated between the "
+        "sizes of `auto`, linearly in the logarithm of the number of atoms; that of the largest size beyond it."
+    )
+    both = {**others, **{entry["data"]: shown[entry["data"]] for entry in others.values()}}
+    return markdown(head, lines, range(1, len(head)), about, source_text(f"{COMMAND} --set {AUTHOR}NAME", both))
+
+
+def with_atoms(entry: Entry, atoms: int) -> float:
+    """Return the MRR of theories with that many atoms, interpolated between the sizes of the `entry`."""
+    points = sorted((ways["theory"]["atoms"], ways["theory"]["mrr"]) for ways in entry["sizes"].values())
+    return float(np.interp(np.log(atoms), np.log([a for a, _ in points]), [mrr for _, mrr in points]))
+
+
 def plot_theories(entries: Entries, path: Path) -> Path:
     """MRR against rules per predicate, a panel for each entry."""
     colours = dict(zip(WAYS, ("tab:blue", "tab:cyan", "tab:orange")))
@@ -128,7 +158,7 @@ def plot_theories(entries: Entries, path: Path) -> Path:
 
 BENCH = Bench(
     measure,
-    {"theory": theory_table},
+    {"theory": theory_table, "theory-authors": authors_table},
     DATA,
     QUICK_DATA,
     options=frozenset({"data", "set"}),

@@ -49,3 +49,21 @@ def test_the_table_gives_shares_of_what_all_rules_reach() -> None:
     assert "40, 99" in table
     assert "3.0 + 1.5 s" in table
     assert theory.theory_table({"umls": {**entry, "quick": True}}) == "Not measured yet."
+
+
+def test_authors_are_compared_at_equal_numbers_of_atoms() -> None:
+    def entry(mrr: float, atoms: int) -> dict[str, object]:
+        sizes = {
+            str(size): {"theory": {"mrr": mrr + size / 1000, "num_rules": size, "atoms": atoms * size}}
+            for size in (5, 10, 20, 50, 100, 200)
+        }
+        return {"data": "umls", "quick": False, "sizes": sizes}
+
+    table = theory.authors_table({"umls": entry(0.5, 10), "umls theory_author=formulas": entry(0.6, 20)})
+    rows = [line for line in table.splitlines() if line.startswith("| umls")]
+    assert rows == [
+        "| umls theory_author=formulas | 5 | 100 | 50 | .605 | .505 | .510 |",
+        "| umls theory_author=formulas | 20 | 400 | 200 | .620 | .520 | .543 |",
+        "| umls theory_author=formulas | 100 | 2,000 | 1,000 | .700 | .600 | .700 |",
+    ]
+    assert "theory_author=formulas" not in theory.theory_table({"umls theory_author=formulas": entry(0.6, 20)})
