@@ -48,6 +48,9 @@ def test_the_table_gives_shares_of_what_all_rules_reach() -> None:
     assert ".400 (80.0%)" in table
     assert "40, 99" in table
     assert "3.0 + 1.5 s" in table
+    other = {"umls theory_author=formulas": entry}
+    assert "formulas" not in theory.theory_table({"umls": entry, **other})  # these have a table of their own
+    assert "formulas" in theory.theory_table(other)  # when nothing else was measured
     assert theory.theory_table({"umls": {**entry, "quick": True}}) == "Not measured yet."
 
 
@@ -66,4 +69,3 @@ def test_authors_are_compared_at_equal_numbers_of_atoms() -> None:
         "| umls theory_author=formulas | 20 | 400 | 200 | .620 | .520 | .543 |",
         "| umls theory_author=formulas | 100 | 2,000 | 1,000 | .700 | .600 | .700 |",
     ]
-    assert "theory_author=formulas" not in theory.theory_table({"umls theory_author=formulas": entry(0.6, 20)})
