@@ -36,14 +36,19 @@ MIN_FREQUENCY_SHARE = 0.0005
 """A smaller share of frequency is not shown."""
 
 
-def brief(explanation: Explanation, further: int = MAX_FURTHER, against: int = MAX_AGAINST) -> Item:
-    """Return the explanation in a few lines, with at most this many `further` reasons and rules `against` it."""
-    return Item(sentence(explanation), "", tuple(_lines(explanation, further, against)))
+def brief(
+    explanation: Explanation, further: int = MAX_FURTHER, against: int = MAX_AGAINST, alike: int = MAX_ALIKE
+) -> Item:
+    """Return the explanation in a few lines, with at most this many `further` reasons and rules `against` it.
+
+    At most `alike` entities are listed after "likewise with".
+    """
+    return Item(sentence(explanation), "", tuple(_lines(explanation, further, against, alike)))
 
 
 def fitting(explanation: Explanation, width: int, max_lines: int = MAX_LINES) -> Item:
     """Return the brief explanation with as many reasons as fit into `max_lines` at this `width`."""
-    sizes = [(MAX_FURTHER, MAX_AGAINST), *((further, 1) for further in range(MAX_FURTHER, -1, -1)), (0, 0)]
+    sizes = [(MAX_FURTHER, MAX_AGAINST), *((further, 1) for further in range(MAX_FURTHER, -1, -1)), (0, 0), (0, 0, 1)]
     items = [brief(explanation, *size) for size in sizes]
     return next((item for item in items if num_lines(item, width) <= max_lines), items[-1])
 
@@ -115,7 +120,7 @@ def chance(value: float) -> str:
     return ">.999" if value >= 0.9995 else "<.001" if value < 0.0005 else number(value)
 
 
-def _lines(explanation: Explanation, further: int, against: int) -> list[Item]:
+def _lines(explanation: Explanation, further: int, against: int, most_alike: int) -> list[Item]:
     labels, fact, reasons = explanation.labels, explanation.fact, explanation.reasons
     figure, score = probability_text(explanation.probability, explanation.score)
     answers = f"answers {labels.query(explanation.query)}; " if fact.predicate.arity == 2 else ""
@@ -128,10 +133,11 @@ def _lines(explanation: Explanation, further: int, against: int) -> list[Item]:
         text, share = first.clause(fact, labels, shown_facts) if place else "this reason", first.share
         shown_facts.update(first.facts)
         if alike and place:
-            text, share = f"{text}; likewise with {_named_by(alike, labels)}", share + _total(alike)
-        lines.append(Item(f"+{number(share)}  {text}", first.note(labels)))
+            text, share = f"{text}; likewise with {_named_by(alike, labels, most_alike)}", share + _total(alike)
+        lines.append(Item(f"+{number(share)}  {text}", first.note(labels, is_told=not place)))
         if alike and not place:
-            lines.append(Item(f"+{number(_total(alike))}  likewise with {_named_by(alike, labels)}"))
+            named = _named_by(alike, labels, most_alike)
+            lines.append(Item(f"+{number(_total(alike))}  likewise with {named}"))
     shown = {id(reason) for family in families for reason in family}
     rest = {kind: [r for r in reasons if r.kind == kind and id(r) not in shown] for kind in KINDS}
     weaker = rest["facts"] + rest["other"]
@@ -205,10 +211,10 @@ def _named(rule: Rule) -> str | None:
     return names[0] if len(names) == 1 else None
 
 
-def _named_by(reasons: Sequence[Reason], labels: Labels) -> str:
+def _named_by(reasons: Sequence[Reason], labels: Labels, most: int) -> str:
     rules = [reason.strongest.rule for reason in reasons if reason.strongest is not None]
     names = [labels.entities.get(name, name) for name in map(_named, rules) if name is not None]
-    shown = names[:MAX_ALIKE]
+    shown = names[:most]
     if len(names) > len(shown):
         shown = [*shown, plural(len(names) - len(shown), "other")]
     return ", ".join(shown[:-1]) + (" and " if len(shown) > 1 else "") + shown[-1]

@@ -126,12 +126,16 @@ class Reason:
 
     def because(self, fact: Fact, labels: Labels) -> str:
         """Return the clause after "because" in a sentence about the explained `fact`."""
-        shown = self.clause(fact, labels)
-        return shown if self._silent_subject is None else f"{shown}, which is {self.how_often(labels)}"
+        shown, how_often = self.clause(fact, labels), self.how_often(labels)
+        return f"{shown}, which is {how_often}" if how_often and self._silent_subject is not None else shown
 
-    def note(self, labels: Labels) -> str:
-        """Return how often its strongest rule is right, its other groundings, and the number of similar rules."""
-        parts = [how_often] if (how_often := self.how_often(labels)) else []
+    def note(self, labels: Labels, is_told: bool = False) -> str:
+        """Return how often its strongest rule is right, its other groundings, and the number of similar rules.
+
+        If the reason `is_told` in the sentence, what the sentence says is not repeated.
+        """
+        how_often = "" if is_told and self._silent_subject is not None else self.how_often(labels)
+        parts = [how_often] if how_often else []
         if self.kind == "facts" and self.num_ways > 1:
             parts.append(f"and {plural(self.num_ways - 1, 'other way')}")
         if self.kind != "other" and self.num_rules > 1:

@@ -122,6 +122,21 @@ def test_a_brief_explanation_fits_a_dozen_lines_of_any_screen() -> None:
     assert num_lines(fitting(got, 60), 60) > len(as_text(fitting(got, 60)).splitlines())
 
 
+def test_long_names_leave_out_what_is_said_already() -> None:
+    award = "Screen Actors Guild Award for Outstanding Performance by a Male Actor in the Leading Role of a Film"
+    others = [f"{award}, number {i}" for i in range(6)]
+    rows = [(name, "nominated", "House of Sand and Fog") for name in (award, *others)]
+    kb = KnowledgeBase.from_facts(rows)
+    rules = {f"nominated('{award}', Y) :- nominated('{name}', Y).": 0.2 for name in others}
+    got = explain(rule_set(kb, rules), kb, f"nominated('{award}', 'House of Sand and Fog')")
+    lines = str(got).splitlines()
+    assert f"right for {award} in " in lines[0]
+    assert "right" not in lines[2]  # the sentence has said it
+    assert num_lines(fitting(got, 100), 100) <= MAX_LINES
+    assert "number 3 and" in as_text(fitting(got, 160))
+    assert "likewise with " + others[1] + " and 3 others" in as_text(fitting(got, 60))
+
+
 def test_no_rule_and_only_frequency() -> None:
     assert str(citizen({PRIOR: 0.1})).startswith("ann is a citizen of switzerland, only because that is frequent.")
     text = str(citizen({}))
