@@ -48,7 +48,10 @@ def bench(
     sizes: Annotated[str | None, typer.Option(metavar="A,B", help="ladder: millions of facts.")] = None,
     peer: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="curve: AnyBURL.jar and a venv with PyClause, to measure too."),
+        typer.Option(
+            metavar="FOLDER",
+            help="Programs to measure too, with a venv. curve: AnyBURL.jar, PyClause; ilp: Popper's popper.py.",
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One setting of learn.")

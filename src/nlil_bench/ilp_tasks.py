@@ -378,6 +378,10 @@ OTHERS: Mapping[str, Make] = {
 """Trains, scenes, and kinship with an invented predicate."""
 INVENTED = ("kinship-invention",)
 """Tasks that are run with --invent, and solved only by a program with an invented predicate."""
+RECURSIVE = (
+    "less-than", "member", "length", "even", "even-two-steps", "fizz", "buzz", "odd", "related", "connected", "cyclic",
+)  # fmt: skip
+"""Tasks that no program without recursion solves; nlil finds out by itself, a peer may have to be told."""
 NOISY = ("uncle", "adjacent-to-red", "trains", "father", "less-than")
 """Tasks with wrong labels."""
 NOISE_SCALE = 3

@@ -63,12 +63,7 @@ class Peer:
         return self.folder / "venv" / "bin" / "python"
 
     def check(self) -> None:
-        for path in (self.jar, self.python):
-            if not path.is_file():
-                raise NlilError(
-                    f"--peer {self.folder}: expected AnyBURL.jar and venv/bin/python with PyClause, "
-                    f"found no {path.relative_to(self.folder)}; put it there"
-                )
+        expect_files(self.folder, (self.jar, self.python), "AnyBURL.jar and venv/bin/python with PyClause")
 
     def learn(
         self, train: Path, rules: Path, seconds: Sequence[int], threads: int, progress: Progress
@@ -120,6 +115,13 @@ class Peer:
             if child.poll() is None:
                 child.kill()
                 child.wait()
+
+
+def expect_files(folder: Path, paths: Iterable[Path], what: str) -> None:
+    """Raise NlilError unless the `folder` of a peer has all these `paths`, which are `what` is expected."""
+    for path in paths:
+        if not path.is_file():
+            raise NlilError(f"--peer {folder}: expected {what}, found no {path.relative_to(folder)}; put it there")
 
 
 def snapshot(rules: Path, limit: int) -> Path:

@@ -213,6 +213,9 @@ def data_files() -> tuple[Files, ...]:
         {"train.ttl": TURTLE.encode()},
         {"train.nt": nt.encode()},
         {"train.pl": PROLOG.encode()},
+        {"train.pl": b"visit(ann, paris, may). visit(bea, rome, 'June'). route(a, b, c, d). lives(ann, rome).\n"},
+        {"visit.tsv": b"predicate\targ1\targ2\targ3\nvisit\tann\tparis\tmay\nlives\tann\trome\t\nbig\trome\t\t\n"},
+        {"visit.jsonl": b'{"arg1": "ann", "arg2": "paris", "arg3": "may"}\n{"arg1": "bea", "arg2": "rome"}\n'},
         {"bk.pl": PROLOG.encode(), "exs.pl": b"pos(uncle(ann, bea)). neg(uncle(bea, ann)).\n"},
         {"nodes.csv": NEO4J_NODES.encode(), "relations.csv": NEO4J_RELATIONS.encode()},
         {

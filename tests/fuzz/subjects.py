@@ -364,7 +364,8 @@ def read_facts_to_score(folder: Path) -> None:
 
 
 def scored_seeds() -> list[Files]:
-    return [files for files in data_seeds(".tsv", ".jsonl", ".csv", ".parquet")() if len(files) == 1]
+    tables = data_seeds(".tsv", ".jsonl", ".csv", ".parquet")()
+    return [files for files in tables if len(files) == 1 and not any(name.startswith("visit.") for name in files)]
 
 
 def read_task(folder: Path) -> None:

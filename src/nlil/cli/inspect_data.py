@@ -55,9 +55,11 @@ def views(summary: Summary, dataset: Dataset) -> list[Any]:
 
     s = summary
     counts = {
-        "training facts": f"{s.num_facts:,} ({s.num_unary_facts:,} unary, {s.num_binary_facts:,} binary)",
+        "training facts": by_arity(s.num_facts, s.num_unary_facts, s.num_binary_facts, s.num_wide_facts),
         "entities": s.num_entities,
-        "predicates": f"{s.num_predicates:,} ({s.num_unary_predicates:,} unary, {s.num_binary_predicates:,} binary)",
+        "predicates": by_arity(
+            s.num_predicates, s.num_unary_predicates, s.num_binary_predicates, s.num_wide_predicates
+        ),
         "splits": ", ".join(f"{name} {count:,}" for name, count in s.splits.items()),
         "facts per entity": "mean {mean:.1f}, median {median:g}, maximum {max:,}".format(**s.degree),
     }
@@ -76,6 +78,16 @@ def views(summary: Summary, dataset: Dataset) -> list[Any]:
     shown = table(columns, rows if labels else [(name, count) for name, _, count in rows], right=("facts",))
     left = s.num_predicates - len(s.top_predicates)
     return [pairs_table(counts, s.name), shown, *([f"... and {left:,} more predicates"] if left > 0 else [])]
+
+
+def by_arity(total: int, unary: int, binary: int, wide: int) -> str:
+    """Return the number `total` and its parts: `unary`, `binary` and `wide` ones.
+
+    >>> by_arity(3, 1, 2, 0), by_arity(4, 1, 2, 1)
+    ('3 (1 unary, 2 binary)', '4 (1 unary, 2 binary, 1 of three or more arguments)')
+    """
+    more = f", {wide:,} of three or more arguments" if wide else ""
+    return f"{total:,} ({unary:,} unary, {binary:,} binary{more})"
 
 
 def scene_rows(scene: SceneCounts) -> dict[str, Any]:

@@ -17,17 +17,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import DataError
-from ..logic.predicate import Fact, Predicate
+from ..logic.predicate import Fact, Predicate, Symbol
 from .arrays import Doubles, Floats, Ids, Longs, Mask
 from .arrow import number_array, string_array, to_numpy
 from .facts import NO_OBJECT, Facts
 from .kb import KnowledgeBase
 from .limits import MAX_NAME
 from .vocabulary import Vocabulary
+from .wide import Wide, joined
 
 NAMES_PENDING = 1 << 22
 """Batches wait to be numbered until they have this many names, so that memory is bounded by the entities."""
 ROWS_PER_BATCH = 1 << 16
+NO_WEIGHT = "expected weight 1 for facts of three or more arguments"
 Item = TypeVar("Item")
 Row = tuple[str, str, str | None, float]
 """Subject, predicate, object or None, weight."""
@@ -35,7 +37,7 @@ Row = tuple[str, str, str | None, float]
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Rows by name as dictionary-encoded columns; a null object marks a unary fact.
+    """Rows by name as dictionary-encoded columns; a null object marks a unary fact, `more` arguments a wide one.
 
     `labels` are display names; `notes` say what the reader skipped, and why; `prefixes` shorten names (prefix ->
     namespace).
@@ -48,6 +50,7 @@ class Batch:
         split: the split that the rows name themselves; empty: that of their file.
         numbers: numbers of entities, as (attribute, entity, number).
         time: when each fact held, as text; None: not given.
+        more: names of the third arguments and of those that follow, by column; null where a fact has fewer.
         doubt: why other columns may have been meant; empty: no doubt. Only that about training facts becomes a note:
             other splits have the same columns, and too few facts to tell.
     """
@@ -62,6 +65,7 @@ class Batch:
     prefixes: Mapping[str, str] = field(default_factory=dict)
     numbers: Sequence[tuple[str, str, float]] = ()
     time: pa.Array | None = None
+    more: tuple[pa.DictionaryArray, ...] = ()
     doubt: str = ""
 
     @classmethod
@@ -89,7 +93,9 @@ class Batch:
         return len(self.subject)
 
     def names(self) -> Iterator[tuple[str, str, str | None]]:
-        """Yield subject, predicate and object (None in a unary fact) of each fact."""
+        """Yield subject, predicate and object (None in a unary fact) of each fact; a wide fact is a DataError."""
+        if wide := self.parted()[1]:
+            raise DataError(f"expected facts of one or two arguments, got {next(iter(wide))}")
         objects = [None] * len(self) if self.object is None else self.object.to_pylist()
         return zip(self.subject.to_pylist(), self.predicate.to_pylist(), objects, strict=True)
 
@@ -100,8 +106,42 @@ class Batch:
         weight = None if self.weight is None else self.weight[rows]
         time = None if self.time is None else self.time.take(chosen)
         parts = self.subject.take(chosen), self.predicate.take(chosen), object
+        more = tuple(column.take(chosen) for column in self.more)
         columns = {"subject": parts[0], "predicate": parts[1], "object": parts[2], "weight": weight, "time": time}
-        return replace(self, **columns, split=split)
+        return replace(self, **columns, more=more, split=split)
+
+    def parted(self) -> tuple[Batch, dict[Symbol, pa.Array]]:
+        """Return the facts of one and two arguments, and the wide ones: their names row by row, by predicate.
+
+        Raises DataError for a wide fact with a gap or a weight.
+        """
+        if not self.more:
+            return self, {}
+        columns = [self.subject.indices, None if self.object is None else self.object.indices]
+        columns += [column.indices for column in self.more]
+        given = np.stack([np.zeros(len(self), bool) if c is None else _codes(c) >= 0 for c in columns])
+        arity = given.sum(axis=0)
+        gaps = ~given[:-1] & given[1:]
+        if gaps.any():
+            raise DataError(f"expected all arguments up to the last, got a gap in a fact of {self._about(gaps.any(0))}")
+        is_wide = arity > 2
+        if self.weight is not None and (light := is_wide & (self.weight < 1)).any():
+            raise DataError(f"{NO_WEIGHT}, got less for {self._about(light)}")
+        wide: dict[Symbol, pa.Array] = {}
+        predicates = _codes(self.predicate.indices)
+        for width in np.unique(arity[is_wide]).tolist():
+            for code in np.unique(predicates[arity == width]).tolist():
+                rows = number_array(np.flatnonzero((arity == width) & (predicates == code)))
+                parts = [c.take(rows).cast(pa.large_string()) for c in (self.subject, self.object, *self.more)[:width]]
+                table = np.stack([part.to_numpy(zero_copy_only=False) for part in parts], axis=1)
+                name = self.predicate.dictionary[code].as_py()
+                wide[Symbol(name, width)] = string_array(table.ravel())
+        return replace(self.take(np.flatnonzero(~is_wide), self.split), more=()), wide
+
+    def _about(self, rows: Mask) -> str:
+        """Return the predicate and the subject of the first of the `rows`."""
+        row = int(np.argmax(rows))
+        return f"{self.predicate[row].as_py()!r} with the subject {self.subject[row].as_py()!r}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +156,7 @@ class Collected:
         notes: what readers skipped or decided, one sentence each.
         prefixes: prefix -> namespace, to shorten names.
         numbers: the entities that have a number, and the number, by attribute.
+        wide: facts of three and more arguments, by the name of the split.
     """
 
     entities: Vocabulary
@@ -125,6 +166,7 @@ class Collected:
     notes: tuple[str, ...]
     prefixes: Mapping[str, str] = field(default_factory=dict)
     numbers: Mapping[str, tuple[Ids, Doubles]] = field(default_factory=dict)
+    wide: Mapping[str, Wide] = field(default_factory=dict)
 
     def of(self, split: str) -> Facts:
         """Return the facts of a split, which may be empty."""
@@ -135,7 +177,7 @@ class Collected:
 
         `rest` are other fields of KnowledgeBase.
         """
-        return KnowledgeBase(self.entities, self.predicates, self.of(split), **rest)
+        return KnowledgeBase(self.entities, self.predicates, self.of(split), wide=self.wide.get(split, {}), **rest)
 
 
 def batched(items: Iterable[Item]) -> Iterator[list[Item]]:
@@ -191,7 +233,7 @@ def _codes(column: pa.Array) -> Ids:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """One batch, with predicates as ids and entities as positions in `names`."""
+    """One batch, with predicates as ids and entities as positions in `names`; so are those of `wide` facts."""
 
     split: str
     names: pa.Array
@@ -199,6 +241,7 @@ class _Part:
     subject: Ids
     object: Ids
     weight: Floats | None
+    wide: Wide = field(default_factory=dict)
 
 
 class FactCollector:
@@ -208,6 +251,7 @@ class FactCollector:
         self._names = string_array([])
         self._pending: list[_Part] = []
         self._done: dict[str, list[Facts]] = {}
+        self._wide: dict[str, list[Wide]] = {}
         self._predicate_ids: dict[Predicate, int] = {}
         self._labels: dict[str, str] = {}
         self._notes: list[str] = []
@@ -233,11 +277,13 @@ class FactCollector:
         for attribute, entity, number in batch.numbers:
             if self._numbers.setdefault(attribute, {}).setdefault(entity, number) != number:
                 self._further[attribute] += 1
+        _refuse_long(batch.predicate.dictionary)
+        batch, wide = batch.parted()
         names, subject, object = _numbered_within(batch)
-        for column in (names, batch.predicate.dictionary):
-            _refuse_long(column)
+        names, tables = _with_wide(names, wide)
+        _refuse_long(names)
         predicate = self._predicates(batch.predicate, object != NO_OBJECT)
-        self._pending.append(_Part(split, names, predicate, subject, object, batch.weight))
+        self._pending.append(_Part(split, names, predicate, subject, object, batch.weight, tables))
         if sum(len(part.names) for part in self._pending) > NAMES_PENDING:
             self._number()
 
@@ -257,7 +303,8 @@ class FactCollector:
         entities = Vocabulary(self._names)
         numbers = self._numbered(entities)
         notes = tuple(dict.fromkeys(self._notes))
-        return Collected(entities, predicates, facts, self._labels, notes, self._prefixes, numbers)
+        wide = {split: joined(parts) for split, parts in self._wide.items()}
+        return Collected(entities, predicates, facts, self._labels, notes, self._prefixes, numbers, wide)
 
     def _numbered(self, entities: Vocabulary) -> dict[str, tuple[Ids, Doubles]]:
         """Return the numbers by id; entities without facts have none, and notes say what is left out."""
@@ -299,6 +346,9 @@ class FactCollector:
             start += len(part.names)
             facts = Facts(part.predicate, table[part.subject], table[part.object], part.weight)
             self._done.setdefault(part.split, []).append(facts)
+            if part.wide:
+                wide = {symbol: table[rows] for symbol, rows in part.wide.items()}
+                self._wide.setdefault(part.split, []).append(wide)
 
 
 def _numbered_within(batch: Batch) -> tuple[pa.Array, Ids, Ids]:
@@ -315,6 +365,18 @@ def _numbered_within(batch: Batch) -> tuple[pa.Array, Ids, Ids]:
     table = np.full(len(first) + 1, NO_OBJECT, np.int32)
     table[order] = to_numpy(names.indices)
     return names.dictionary, table[subjects], table[np.where(objects >= 0, objects + len(left), -1)]
+
+
+def _with_wide(names: pa.Array, wide: Mapping[Symbol, pa.Array]) -> tuple[pa.Array, dict[Symbol, Ids]]:
+    """Return `names` with those of `wide` facts behind them, and these facts as rows of positions in them."""
+    if not wide:
+        return names, {}
+    encoded_names = pa.concat_arrays([names, *wide.values()]).dictionary_encode()
+    codes, start, tables = to_numpy(encoded_names.indices), len(names), dict[Symbol, Ids]()
+    for symbol, flat in wide.items():
+        tables[symbol] = codes[start : start + len(flat)].reshape(-1, symbol.arity)
+        start += len(flat)
+    return encoded_names.dictionary, tables
 
 
 def _refuse_long(names: pa.Array) -> None:

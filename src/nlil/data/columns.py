@@ -4,22 +4,28 @@
     subject=1,predicate=3,object=2                  by position, from 1
     weight=score,split=fold,label=title             further roles; an empty value leaves a column out
     time=since                                      read only to divide facts by time (datasets/splitting.py)
+    subject=who,object=where,argument3=month        facts of three arguments; argument4 and so on for more
 
 Recognised names are subject/object, s/p/o, head/tail, h/r/t, source/target, from/to, start/end (also as Neo4j writes
-them: `:START_ID(Person)`, `:TYPE`), the two columns beside a predicate or a relation, whatever their names, and for
-unary facts entity, node, id. A table of pairs without a predicate column has one predicate, the name of its file.
+them: `:START_ID(Person)`, `:TYPE`), the two columns beside a predicate or a relation, whatever their names, for unary
+facts entity, node, id, and for facts of any arity arg1, arg2, arg3 and so on (also argument1 or arg_1). A table without
+a predicate column has one predicate, the name of its file.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ConfigError, DataError
 
 ROLES = ("subject", "predicate", "object", "weight", "split", "label", "object_label", "predicate_label", "time")
+MAX_ARGUMENTS = 64
+"""Arguments of a fact."""
+FURTHER_ARGUMENTS = tuple(f"argument{number}" for number in range(3, MAX_ARGUMENTS + 1))
+"""Roles of the arguments after the object."""
 LETTERS = (("s", "p", "o"), ("h", "r", "t"))
 ENDS = (
     ("subject", "object"),
@@ -95,7 +101,7 @@ def parse_columns(given: str | Mapping[str, Any] | None) -> GivenColumns:
             raise ConfigError(f"columns: expected role=column such as {EXAMPLE}, got {given!r}", "columns")
         pairs = [(role, column) for role, _, column in words]
     found = {role.strip().lower(): column.strip() for role, column in pairs}
-    unknown = [role for role in found if role not in ROLES]
+    unknown = [role for role in found if role not in (*ROLES, *FURTHER_ARGUMENTS)]
     if unknown or len(found) < len(pairs):
         got = f"the unknown role {unknown[0]!r}" if unknown else "a role twice"
         raise ConfigError(f"columns: expected {', '.join(ROLES)}, each at most once, got {got}", "columns")
@@ -139,9 +145,12 @@ def _checked(chosen: Mapping[str, int], names: Sequence[str], table: str, has_he
     if "predicate" not in chosen and not table:
         raise DataError(f"expected a predicate among {columns}, got none; {ADVICE}")
     predicate = "" if "predicate" in chosen else table
-    ordered = {role: chosen[role] for role in ROLES if role in chosen}
+    ordered = {role: chosen[role] for role in (*ROLES, *FURTHER_ARGUMENTS) if role in chosen}
+    arguments = [role for role in ("object", *FURTHER_ARGUMENTS) if role in chosen]
+    if len(arguments) > 1 and arguments[-1] != FURTHER_ARGUMENTS[len(arguments) - 2]:
+        raise DataError(f"expected all arguments up to {arguments[-1]}, got {', '.join(arguments)}; {ADVICE}")
     shown = [name.strip() if has_header else str(i + 1) for i, name in enumerate(names)]
-    many = not predicate and names[ordered["predicate"]].strip(' "').endswith(NEO4J_LABELS)
+    many = not predicate and len(arguments) < 2 and names[ordered["predicate"]].strip(' "').endswith(NEO4J_LABELS)
     return ColumnLayout(ordered, len(names), predicate, many, has_header, _note(ordered, shown, predicate))
 
 
@@ -163,6 +172,16 @@ def _place(column: str, names: Sequence[str]) -> tuple[int, bool]:
     if column.isdecimal() and len(column) < 10 and 1 <= int(column) <= len(names):
         return int(column) - 1, False
     raise DataError(f"expected a column {column!r}, got {', '.join(map(repr, stripped))}; {ADVICE}")
+
+
+def _numbered(names: Sequence[str]) -> Iterator[str]:
+    """Yield arg1, arg2 and so on as they are written in `names`, up to the first that is missing."""
+    for number in range(1, MAX_ARGUMENTS + 1):
+        written = [f"{word}{number}" for word in ("arg", "arg_", "argument", "argument_")]
+        name = next((one for one in written if one in names), None)
+        if name is None:
+            return
+        yield name
 
 
 def _plain(name: str) -> str:
@@ -200,6 +219,12 @@ def _recognised(names: Sequence[str]) -> dict[str, int]:
     if not found and is_plain and (predicate := first(CLEAR_PREDICATES)) is not None:
         ends = [place for place in range(3) if place != predicate]
         found = {"subject": ends[0], "predicate": predicate, "object": ends[1]}
+    numbers = [place for name in _numbered(names) if (place := first([name])) is not None]
+    predicate = first(PREDICATES)
+    if not found and (len(numbers) > 1 or (numbers and predicate is not None)):
+        found = dict(zip(("subject", "object", *FURTHER_ARGUMENTS), numbers))
+        if predicate is not None:
+            found["predicate"] = predicate
     if found:
         for role, some in FURTHER.items():
             if role not in found and (place := first(some, list(found.values()))) is not None:

@@ -18,6 +18,7 @@ from .columns import columns_text
 from .facts import Facts, Splits
 from .files import UTF8, known_encoding
 from .kb import KnowledgeBase
+from .wide import joined
 
 LEFT_OUT = -1
 """In place of the new id of a predicate: remove its facts."""
@@ -91,7 +92,8 @@ class Dataset:
         facts = self.splits.all()
         for context in self.splits.context.values():
             facts = facts + context
-        return replace(self.kb, facts=facts.unique())
+        wide = joined((self.kb.wide, *(self.splits.wide.get(split, {}) for split in ("valid", "test"))))
+        return replace(self.kb, facts=facts.unique(), wide=wide)
 
     def over(self, predicates: tuple[Predicate, ...], id_of: Ids, added: Mapping[str, Facts] | None = None) -> Dataset:
         """Return the data set over other predicates, with the checksum of the old one.
@@ -114,7 +116,7 @@ class Dataset:
         context = {split: renumbered(facts, split) for split, facts in old.context.items()}
         train = context["train"] if "train" in context else renumbered(old.train, "train")
         negatives = {split: renumbered(facts) for split, facts in old.negatives.items()}
-        splits = Splits(train, renumbered(old.valid), renumbered(old.test), negatives, context)
+        splits = Splits(train, renumbered(old.valid), renumbered(old.test), negatives, context, old.wide)
         facts = train if kb.facts.predicate is old.train.predicate else renumbered(kb.facts, "train")
         kb = replace(kb, predicates=predicates, facts=facts, classes=ids(kb.classes), geometry=ids(kb.geometry))
         return replace(self, kb=kb, splits=splits)
@@ -168,6 +170,10 @@ def checksum(kb: KnowledgeBase, splits: Splits) -> str:
     for name, facts in parts.items():
         digest.update(f"{name} {len(facts)} {facts.weight is not None}".encode())
         _add_facts(digest, facts)
+    for split, wide in sorted({"train": kb.wide, **splits.wide}.items()):
+        for symbol, rows in wide.items():
+            digest.update(f"{split} {symbol} {len(rows)}".encode())
+            digest.update(np.ascontiguousarray(rows).data)
     return digest.hexdigest()
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..logic.predicate import Predicate
+from ..logic.predicate import Predicate, Symbol
 from .array_file import damaged, open_arrays, write_arrays
 from .arrays import Doubles, Ids, Longs
 from .arrow import string_array, string_parts
@@ -22,6 +22,7 @@ from .dataset import Dataset
 from .facts import NO_OBJECT, Facts, Splits
 from .kb import KnowledgeBase
 from .vocabulary import LabelTable, Vocabulary
+from .wide import Wide
 
 COLUMNS = ("predicate", "subject", "object", "weight")
 PLAIN_SPLITS = ("train", "valid", "test")
@@ -37,6 +38,7 @@ STORED_FIELDS = frozenset(
         "predicate_labels",
         "graph_names",
         "prefixes",
+        "wide",
     )
 ) | frozenset(ARRAYS_OF_BASE)
 """All fields of KnowledgeBase. A new one must be written and read here."""
@@ -68,8 +70,10 @@ def write_dataset(path: Path, dataset: Dataset, about: Mapping[str, Any]) -> Non
     for place, (ids, values) in enumerate(dataset.numbers.values()):
         file.add(f"numbers {place} entities", ids)
         file.add(f"numbers {place} values", values)
+    wide = {"train": kb.wide, **splits.wide}
     content = {
         "about": dict(about),
+        "wide": {split: file.wide(f"wide {split}", tables) for split, tables in wide.items()},
         "facts": places,
         "predicates": _plain(kb.predicates),
         "predicate labels": dict(kb.predicate_labels),
@@ -109,10 +113,12 @@ def _dataset(file: _Reader, content: dict[str, Any], name: str) -> Dataset:
         names, texts = file.names("labels", "label"), file.strings("label texts")
         file.expect(len(names) == len(texts), f"{len(names)} names have {len(texts)} labels")
         labels = LabelTable(names, texts)
+    wide = {split: file.wide(tables, len(entities)) for split, tables in content["wide"].items()}
     kb = KnowledgeBase(
         entities,
         predicates,
         facts["base"],
+        wide=wide.pop("train"),
         classes=ids["classes"],
         geometry=ids["geometry"],
         entity_labels=labels,
@@ -125,8 +131,8 @@ def _dataset(file: _Reader, content: dict[str, Any], name: str) -> Dataset:
         file.expect(kb.graph_of.shape == (len(entities),) and kb.graph_of.min(initial=0) >= 0, "graph_of")
         for each in (kb.graph_names, kb.graph_sizes):
             file.expect(each is None or len(each) >= kb.num_graphs, "graphs without a name or a size")
-    parts = (_parts(facts, f"{kind} ") for kind in ("negatives", "context"))
-    splits = Splits(facts["train"], facts["valid"], facts["test"], *parts)
+    negatives, context = (_parts(facts, f"{kind} ") for kind in ("negatives", "context"))
+    splits = Splits(facts["train"], facts["valid"], facts["test"], negatives, context, wide)
     numbers = {column: file.numbers_of(place, len(entities)) for place, column in enumerate(content["numbers"])}
     targets, notes = _predicates(content["targets"]), tuple(content["notes"])
     return Dataset(name, kb, splits, targets, content["checksum"], (), notes, numbers)
@@ -160,6 +166,9 @@ class _Writer:
     def facts(self, name: str, facts: Facts) -> list[str | None]:
         columns = [getattr(facts, column) for column in COLUMNS]
         return [None if a is None else self.add(f"{name} {c}", a) for c, a in zip(COLUMNS, columns)]
+
+    def wide(self, name: str, wide: Wide) -> list[tuple[str, int, str]]:
+        return [(symbol.name, symbol.arity, self.add(f"{name} {symbol}", rows)) for symbol, rows in wide.items()]
 
     def strings(self, name: str, strings: pa.Array) -> None:
         offsets, text = string_parts(strings)
@@ -196,6 +205,16 @@ class _Reader:
             self.expect(weight.dtype == np.float32 and weight.shape == predicate.shape, "weights of facts")
             self.expect(not len(weight) or (weight.min() >= 0 and weight.max() <= 1), "weights outside [0, 1]")
         return Facts(predicate, subject, object, weight)
+
+    def wide(self, tables: list[tuple[str, int, str]], num_entities: int) -> Wide:
+        wide: dict[Symbol, Ids] = {}
+        for name, arity, place in tables:
+            rows = self.arrays[place]
+            fine = arity > 2 and rows.dtype == np.int32 and rows.ndim == 2 and rows.shape[1] == arity
+            inside = fine and rows.size > 0 and rows.min() >= 0 and rows.max() < num_entities
+            self.expect(inside, f"facts of {name}/{arity}")
+            wide[Symbol(str(name), arity)] = rows
+        return wide
 
     def numbers_of(self, place: int, num_entities: int) -> tuple[Ids, Doubles]:
         ids, values = (self.arrays[f"numbers {place} {part}"] for part in ("entities", "values"))

@@ -19,7 +19,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +28,8 @@ import pyarrow.compute as pc
 
 from ..errors import DataError, in_file
 from .arrays import Doubles, Longs, Mask
-from .builder import Batch
-from .columns import ADVICE, POSITIONAL, ColumnLayout, GivenColumns, find_layout
+from .builder import NO_WEIGHT, Batch, encoded
+from .columns import ADVICE, FURTHER_ARGUMENTS, POSITIONAL, ColumnLayout, GivenColumns, find_layout
 from .files import UTF8, blocks, ending, lines, stem
 from .roles import EXPECTED_SPLIT, EXPECTED_TIME, SPLIT_NAMES, by_split, present, row_labels, with_doubt
 
@@ -220,6 +220,7 @@ def row_facts(rows: TableRows, layout: ColumnLayout, notes: tuple[str, ...] = ()
     """
     place, count = layout.place, rows.count
     roles = {role: rows.column(i) for role, i in place.items() if (count > i).any() or role in ("subject", "predicate")}
+    further = [role for role in FURTHER_ARGUMENTS if role in roles]
     subject, weight_place = roles["subject"], place.get("weight", layout.width)
     predicate = roles.get("predicate")
     required = 1 + max(place["subject"], place.get("predicate", place["subject"]))
@@ -238,7 +239,8 @@ def row_facts(rows: TableRows, layout: ColumnLayout, notes: tuple[str, ...] = ()
     object, weight = roles.get("object"), None
     if object is not None:
         no_object = is_empty(object)
-        faults.append((no_object & (count <= weight_place), unnamed))
+        if not further:
+            faults.append((no_object & (count <= weight_place), unnamed))
         object = pc.if_else(pa.array(no_object), None, object) if no_object.any() else object
     if "weight" in roles:
         weight, is_number = parse_numbers(roles["weight"])
@@ -253,6 +255,8 @@ def row_facts(rows: TableRows, layout: ColumnLayout, notes: tuple[str, ...] = ()
     time = roles.get("time")
     if time is not None:
         faults.append((~present(time), lambda i: f"{EXPECTED_TIME}, got none in {rows.text(i)!r}"))
+    if further:
+        faults += _faults_of_wide(rows, [roles["object"], *(roles[role] for role in further)], weight)
     rows.check(*faults)
     if layout.many:
         each = pc.split_pattern(predicate, ";")
@@ -260,8 +264,19 @@ def row_facts(rows: TableRows, layout: ColumnLayout, notes: tuple[str, ...] = ()
         predicate, subject, time = each.values, subject.take(parents), time if time is None else time.take(parents)
     if predicate is None:
         predicate = pa.repeat(pa.scalar(layout.predicate, pa.large_string()), len(rows))
-    batch = Batch.of(subject, predicate, object, weight, notes=notes, labels=row_labels(roles), time=time)
+    more = tuple(encoded(pc.if_else(pa.array(is_empty(roles[role])), None, roles[role])) for role in further)
+    rest = {"more": more, "notes": notes, "labels": row_labels(roles), "time": time}
+    batch = Batch.of(subject, predicate, object, weight, **rest)
     yield from by_split(batch, roles.get("split"))
+
+
+def _faults_of_wide(rows: TableRows, columns: Sequence[pa.Array], weight: Doubles | None) -> Iterator[Fault]:
+    """Yield what may be wrong with facts of three and more arguments: `columns` are those after the subject."""
+    given = [present(column) for column in columns]
+    for earlier, later in pairwise(given):
+        yield later & ~earlier, lambda i: f"expected all arguments up to the last, got {rows.text(i)!r}"
+    if weight is not None:
+        yield given[1] & (weight < 1), lambda i: f"{NO_WEIGHT}, got {rows.text(i)!r}"
 
 
 def read_labels(path: Path, encoding: str = UTF8) -> dict[str, str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from .arrays import Floats, Ids, Longs, Mask, drawn_rows, run_starts
+from .wide import Wide
 
 NO_OBJECT = -1
 """The object of a unary fact."""
@@ -148,9 +149,10 @@ def fact_keys(*groups: Facts) -> list[Longs]:
 class Splits:
     """Training facts (`train`), validation facts (`valid`) and test facts (`test`).
 
-    `negatives[split]` holds given false facts. For scene graphs, `valid` and `test` hold the class facts of their
-    objects, and `context[split]` all facts of the graphs of that split, which bodies may use. Other bases have no
-    context.
+    `negatives[split]` holds given false facts. `wide` holds facts of three and more arguments, by `valid`, `test`,
+    `negatives train` and the like; those of training are in the base. For scene graphs, `valid` and `test` hold the
+    class facts of their objects, and `context[split]` all facts of the graphs of that split, which bodies may use.
+    Other bases have no context.
     """
 
     train: Facts
@@ -158,6 +160,7 @@ class Splits:
     test: Facts = field(default_factory=Facts.empty)
     negatives: dict[str, Facts] = field(default_factory=dict)
     context: dict[str, Facts] = field(default_factory=dict)
+    wide: Mapping[str, Wide] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for split, facts in self.context.items():

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ..errors import DataError, in_file
 from .builder import Batch, batched
-from .columns import ADVICE, POSITIONAL, ColumnLayout, GivenColumns, find_layout
+from .columns import ADVICE, FURTHER_ARGUMENTS, POSITIONAL, ColumnLayout, GivenColumns, find_layout
 from .delimited import TableRows, row_facts
 from .files import UTF8, lines, stem
 from .roles import with_doubt
@@ -23,7 +23,7 @@ HALF = re.compile("[\ud800-\udfff]")
 
 
 def read_json_lines(path: Path, columns: GivenColumns | None = None, encoding: str = UTF8) -> Iterator[Batch]:
-    """Yield the facts of a .jsonl or .ndjson file (also .gz); a missing or null object marks a unary fact.
+    """Yield the facts of a .jsonl or .ndjson file (also .gz); a missing or null argument means that the fact has fewer.
 
     Args:
         path: the file.
@@ -43,9 +43,9 @@ def read_json_lines(path: Path, columns: GivenColumns | None = None, encoding: s
             if layout is POSITIONAL:
                 raise DataError(f"expected keys such as subject, predicate and object, got {names}; {ADVICE}", path)
             notes = (f"{path.name}: {layout.note}",)
-        optional = layout.place.get("object")
+        optional = {layout.place[role] for role in ("object", *FURTHER_ARGUMENTS) if role in layout.place}
         chosen = [
-            [_text(record.get(name), path, number, i == optional) for i, name in enumerate(names)]
+            [_text(record.get(name), path, number, i in optional) for i, name in enumerate(names)]
             for record, (number, _) in zip(records, batch, strict=True)
         ]
         fields = pa.array([text for row in chosen for text in row], pa.large_string())

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import MANY_NAMES, DataError, UnknownName
-from ..logic.predicate import Fact, Predicate, Step
+from ..logic.predicate import Fact, Predicate, Step, Symbol
 from ..logic.query import Query
 from .arrays import Floats, Ids, Longs, Mask, counted, offsets
 from .facts import NO_OBJECT, Facts
 from .prefixes import full_name
 from .vocabulary import Vocabulary
+from .wide import Wide, count_wide
 
 MOST_IDS = 2**31 - 1
 """The most entities of a base, and the most step codes: ids have 32 bits. Facts and counts have no such limit."""
@@ -39,7 +40,8 @@ class KnowledgeBase:
     `graph_sizes` (graphs x 2: width, height) say where objects are, NaN if unknown. Facts that are made from boxes are
     ordinary facts (`geometry` has the ids of their predicates). `entity_labels` and `predicate_labels` map names to
     labels, which are for display and never serve as keys; `prefixes` (prefix -> namespace) shorten names that are IRIs;
-    `graph_names` are the names of the graphs, None if they have none.
+    `graph_names` are the names of the graphs, None if they have none. `wide` facts have three or more arguments; they
+    are not among `facts`, and rules do not use them.
     """
 
     entities: Vocabulary
@@ -54,6 +56,7 @@ class KnowledgeBase:
     graph_names: Vocabulary | None = None
     geometry: frozenset[int] = frozenset()
     prefixes: Mapping[str, str] = field(default_factory=dict)
+    wide: Wide = field(default_factory=dict)
 
     @classmethod
     def from_facts(cls, facts: Iterable[PlainFact | Fact]) -> KnowledgeBase:
@@ -129,7 +132,7 @@ class KnowledgeBase:
         return from_pyg(data)
 
     def __repr__(self) -> str:
-        counts = f"{len(self.facts):,} facts, {self.num_entities:,} entities, {self.num_predicates:,} predicates"
+        counts = f"{self.num_facts:,} facts, {self.num_entities:,} entities, {self.num_predicates:,} predicates"
         return f"<KnowledgeBase: {counts}>"
 
     def named(self, facts: Facts | None = None) -> Iterator[Fact]:
@@ -147,6 +150,11 @@ class KnowledgeBase:
         from .tables import to_pandas
 
         return to_pandas(self, self.facts if facts is None else facts)
+
+    @property
+    def num_facts(self) -> int:
+        """The number of facts of any arity."""
+        return len(self.facts) + count_wide(self.wide)
 
     @property
     def num_entities(self) -> int:
@@ -181,6 +189,7 @@ class KnowledgeBase:
         except KeyError:
             other = Predicate(predicate.name, 2 if predicate.arity == 1 else 1)
             hint = f"it exists with arity {other.arity} only" if other in self._predicate_ids else ""
+            hint = hint or self._hint_of_wide(predicate.name)
             names = [p.name for p in self.predicates if p.name != predicate.name]
             raise UnknownName("predicate", predicate.name, names, hint) from None
 
@@ -250,7 +259,17 @@ class KnowledgeBase:
         labelled = self._labelled_predicates.get(text.casefold(), [])
         if len(labelled) == 1:
             return self.predicate(labelled[0])
+        if not labelled and (hint := self._hint_of_wide(text)):
+            raise UnknownName("predicate", text, (), hint)
         raise _unclear("predicate", text, labelled, [p.name for p in self.predicates], self.predicate_labels)
+
+    def wide_predicate(self, text: str) -> Symbol | None:
+        """Return the predicate of three or more arguments that `text` names, as `name` or `name/arity`, or None."""
+        return next((symbol for symbol in self.wide if text in (symbol.name, str(symbol))), None)
+
+    def _hint_of_wide(self, text: str) -> str:
+        symbol = self.wide_predicate(text)
+        return f"it has {symbol.arity} arguments, and only nlil program uses such facts" if symbol else ""
 
     def _knows(self, text: str) -> bool:
         """Return whether `text` is the name of a predicate, or `name/arity`."""
@@ -345,7 +364,8 @@ class KnowledgeBase:
         ):
             if number > most:
                 raise DataError(f"a base has at most {most:,} {what}, got {number:,}")
-        top = max((int(a.max(initial=-1)) for a in (self.facts.subject, self.facts.object)), default=-1)
+        columns = (self.facts.subject, self.facts.object, *self.wide.values())
+        top = max(int(ids.max(initial=-1)) for ids in columns)
         if top >= len(self.entities):
             raise DataError(f"entity ids must be below {len(self.entities)}, got {top}")
         if self.boxes is not None and self.boxes.shape != (len(self.entities), 4):

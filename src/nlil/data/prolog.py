@@ -2,18 +2,21 @@
 
 Names are read as in rules (logic/tokens.py): an unquoted word that begins with a capital letter or `_` is a variable,
 which is an error in a fact; in quotes it is a name. Directives (`:- ...`) are skipped and counted. Anything else that
-is not a fact of one or two arguments is an error with its line number.
+is not a fact is an error with its line number, and so is an example of three or more arguments: `nlil program` reads
+those itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import DataError
 from ..logic.tokens import Fault, Token, tokenize, unclosed
-from .builder import ROWS_PER_BATCH, Batch, Row
+from .arrow import string_array
+from .builder import ROWS_PER_BATCH, Batch, Row, encoded
+from .columns import MAX_ARGUMENTS
 from .files import blocks
 from .limits import MAX_LINE
 
@@ -44,18 +47,35 @@ def read_examples(path: Path) -> Iterator[tuple[str, Batch]]:
 
 def _read(path: Path, wrapped: bool) -> Iterator[tuple[str, Batch]]:
     rows: dict[str, list[Row]] = {}
+    wide: list[tuple[str, ...]] = []
     num_directives = 0
     for clause in _clauses(path):
         if clause.tokens[0].is_mark(":-"):
             num_directives += 1
             continue
-        kind, row = _example(clause) if wrapped else ("pos", _fact(clause))
-        rows.setdefault(kind, []).append(row)
+        kind, (name, *args) = _example(clause) if wrapped else ("pos", _fact(clause))
+        if len(args) > 2:
+            wide.append((name, *args))
+            if len(wide) == ROWS_PER_BATCH:
+                yield kind, _wide_batch(wide)
+                wide = []
+            continue
+        rows.setdefault(kind, []).append((args[0], name, args[1] if len(args) > 1 else None, 1.0))
         if len(rows[kind]) == ROWS_PER_BATCH:
             yield kind, Batch.of_rows(rows.pop(kind))
     notes = (f"{path.name}: {num_directives} directive(s) skipped",) if num_directives else ()
+    if wide:
+        yield "pos", _wide_batch(wide, notes=() if rows else notes)
     for kind, rest in rows.items():
         yield kind, Batch.of_rows(rest, notes=notes)
+
+
+def _wide_batch(rows: list[tuple[str, ...]], **rest: Any) -> Batch:
+    """Return facts of three and more arguments, each as its predicate and its arguments."""
+    width = max(map(len, rows))
+    predicate, subject, object, *more = zip(*((*row, *[None] * (width - len(row))) for row in rows), strict=True)
+    columns = tuple(encoded(string_array(column)) for column in more)
+    return Batch.of(list(subject), list(predicate), list(object), more=columns, **rest)
 
 
 def _clauses(path: Path) -> Iterator[_FactTokens]:
@@ -92,10 +112,11 @@ def _clauses(path: Path) -> Iterator[_FactTokens]:
         raise DataError(f"expected '.' at the end of {rest!r}, got the end of the file", path, line)
 
 
-def _fact(clause: _FactTokens) -> Row:
+def _fact(clause: _FactTokens) -> list[str]:
+    """Return the predicate and the arguments."""
     tokens = clause.tokens
     marks = [token.text for token in tokens[1::2] if token.kind == "mark"]
-    if len(tokens) != 2 * len(marks) or marks not in (["(", ")"], ["(", ",", ")"]):
+    if len(tokens) != 2 * len(marks) or marks != ["(", *"," * (len(marks) - 2), ")"]:
         if any(token.is_mark(":-", "-->") for token in tokens):
             raise clause.error("a fact", "a clause with a body: ", "; list the facts that it derives")
         raise clause.error("a fact p(a). or p(a, b).")
@@ -109,12 +130,16 @@ def _fact(clause: _FactTokens) -> Row:
             raise clause.error("a fact p(a). or p(a, b).")
         if not token.text:
             raise clause.error("names", "an empty one in ")
-    predicate, subject, *rest = (token.text for token in tokens[::2])
-    return subject, predicate, rest[0] if rest else None, 1.0
+    if len(marks) - 1 > MAX_ARGUMENTS:
+        raise clause.error(f"at most {MAX_ARGUMENTS} arguments")
+    return [token.text for token in tokens[::2]]
 
 
-def _example(clause: _FactTokens) -> tuple[str, Row]:
+def _example(clause: _FactTokens) -> tuple[str, list[str]]:
     match clause.tokens:
         case [Token("name", "pos" | "neg" as kind), Token("mark", "("), _, _, *_, Token("mark", ")")]:
-            return kind, _fact(clause._replace(tokens=clause.tokens[2:-1]))
+            fact = _fact(clause._replace(tokens=clause.tokens[2:-1]))
+            if len(fact) > 3:
+                raise clause.error("examples of one or two arguments", hint="; nlil program learns wider targets")
+            return kind, fact
     raise clause.error("pos(p(a, b)). or neg(p(a, b)).")

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from ..errors import DataError, in_file, require
 from .builder import Batch, Collected, FactCollector, Row, code_of_empty, encoded
-from .columns import ADVICE, POSITIONAL, ColumnLayout, GivenColumns, find_layout, parse_columns
+from .columns import ADVICE, FURTHER_ARGUMENTS, POSITIONAL, ColumnLayout, GivenColumns, find_layout, parse_columns
 from .delimited import TableRows, read_rows
 from .facts import Facts, Splits
 from .files import UTF8, ending, readable, stem
@@ -220,7 +220,12 @@ def table_facts(
         if pc.any(unknown).as_py():
             row = pc.index(unknown, True).as_py()
             raise DataError(f"row {start + row + 1}: {EXPECTED_SPLIT}, got {texts['split'][row].as_py()!r}")
-    batch = Batch(subject, predicate, object, weight, notes=notes, labels=row_labels(texts), time=time)
+    more = tuple(
+        encoded(pc.if_else(pc.equal(texts[role], ""), pa.scalar(None, texts[role].type), texts[role]))
+        for role in FURTHER_ARGUMENTS
+        if role in texts
+    )
+    batch = Batch(subject, predicate, object, weight, notes=notes, labels=row_labels(texts), time=time, more=more)
     yield from by_split(batch, texts.get("split"))
 
 
@@ -310,10 +315,11 @@ def table_splits(table: Any, columns: str | Mapping[str, Any] | None = None) -> 
     `columns` as in `from_arrow`; without such a column all facts are for training.
     """
     got, labels = _collected(any_table_batches(table, columns))
-    if not len(got.of("train")):
+    if not len(got.of("train")) and not got.wide.get("train"):
         raise DataError("expected at least one training fact, got none")
     kb = got.knowledge_base(**labels)
-    return kb, Splits(kb.facts, got.of("valid"), got.of("test"))
+    wide = {split: tables for split, tables in got.wide.items() if split != "train"}
+    return kb, Splits(kb.facts, got.of("valid"), got.of("test"), wide=wide)
 
 
 def any_table_batches(table: Any, columns: str | Mapping[str, Any] | None = None) -> list[Batch]:
@@ -436,6 +442,7 @@ def _base(batches: Iterable[Batch]) -> KnowledgeBase:
     """Make a base of facts that are all for training."""
     got, labels = _collected(batches)
     others = [split for split, facts in got.facts.items() if split != "train" and len(facts)]
+    others += [split for split in got.wide if split != "train"]
     if others:
         raise DataError(
             f"expected training facts, got some of the split {others[0]}: nlil.learn(table) keeps them apart, and "

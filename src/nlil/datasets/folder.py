@@ -275,9 +275,10 @@ def finished(
         notes: further notes.
         encoding: of the tables of labels.
     """
-    if not len(got.of("train")):
+    if not len(got.of("train")) and not got.wide.get("train"):
         raise DataError("expected at least one training fact, got none", source)
-    predicate_names = dict.fromkeys([*(predicate.name for predicate in got.predicates), *got.numbers])
+    wide_names = (symbol.name for wide in got.wide.values() for symbol in wide)
+    predicate_names = dict.fromkeys([*(predicate.name for predicate in got.predicates), *wide_names, *got.numbers])
     short = {name: short_name(name, got.prefixes) for name in predicate_names}
     predicate_labels = {name: text for name, text in short.items() if text != name}
     predicate_labels |= {n: label for n, label in got.labels.items() if n in predicate_names}
@@ -286,7 +287,8 @@ def finished(
     entity_labels = with_short_names(given, got.entities, got.prefixes)
     kb = got.knowledge_base(entity_labels=entity_labels, predicate_labels=predicate_labels, prefixes=dict(got.prefixes))
     negatives = {role.removeprefix("negatives "): facts for role, facts in got.facts.items() if " " in role}
-    splits = Splits(kb.facts, got.of("valid"), got.of("test"), negatives)
+    wide = {role: tables for role, tables in got.wide.items() if role != "train"}
+    splits = Splits(kb.facts, got.of("valid"), got.of("test"), negatives, wide=wide)
     return replace(make_dataset(name, kb, splits, targets, notes=(*notes, *got.notes)), numbers=got.numbers)
 
 

@@ -26,6 +26,7 @@ from ..data.delimited import parse_numbers
 from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
 from ..data.tables import any_table_batches
+from ..data.wide import wide_texts
 from ..data.write import write_facts
 from ..errors import ConfigError, DataError
 from .anything import IN_MEMORY, as_dataset, is_table
@@ -152,7 +153,7 @@ def _split_by_time(source: Any, options: DataOptions, valid: float, test: float)
     train, before = read.splits.train, read.splits.valid
     before = before[~before.isin(train)]
     after = read.splits.test
-    splits = Splits(train, before, after[~(after.isin(train) | after.isin(before))])
+    splits = Splits(train, before, after[~(after.isin(train) | after.isin(before))], wide=read.splits.wide)
     return make_dataset(name, read.kb, splits, notes=read.notes)
 
 
@@ -195,7 +196,10 @@ def _needed(facts: Facts) -> Mask:
 
 
 def write_splits(kb: KnowledgeBase, splits: Splits, folder: Path) -> Path:
-    """Write the `splits` of `kb`, and its labels, into a new `folder`; it appears whole or not at all."""
+    """Write the `splits` of `kb`, and its labels, into a new `folder`; it appears whole or not at all.
+
+    Facts of three and more arguments are background: they stay together, in facts.pl.
+    """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise DataError("exists and is not empty; choose another folder", folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -204,6 +208,9 @@ def write_splits(kb: KnowledgeBase, splits: Splits, folder: Path) -> Path:
         for name in ("train", "valid", "test"):
             if name == "train" or len(splits[name]):
                 write_facts(kb, splits[name], temporary / f"{name}.tsv")
+        if kb.wide:
+            lines = (f"{text}.\n" for text in wide_texts(kb.wide, kb.entities))
+            (temporary / "facts.pl").write_text("".join(lines), encoding="utf-8")
         for name, labels in (("labels", kb.entity_labels), ("relation_labels", kb.predicate_labels)):
             if labels:
                 lines = (f"{one}\t{label}\n" for one, label in labels.items())

@@ -15,6 +15,7 @@ from ..config import LearnerConfig
 from ..data.arrays import Ids
 from ..data.facts import Facts, Splits
 from ..data.kb import KnowledgeBase
+from ..data.wide import count_wide
 from ..errors import NlilError
 from ..kernel.aggregation import Aggregation
 from ..kernel.calibration import Calibration
@@ -64,6 +65,8 @@ RECOUNTED_RULES = 1_000
 TRIAL_TIME, FOLD_TIME = 1 / 3, 1 / 2
 """Shares of the time left under a time limit: for trying longer chains on held-out facts, before the search; and for
 counting the rules of further folds, after it."""
+SHOWN_PREDICATES = 5
+"""Predicates that a note names."""
 HELD_OUT = "without part {}"
 """The name of the facts without a held-out part."""
 NO_TRIAL = "chains of more than max_length steps were left out: there was no time to try them on held-out facts"
@@ -126,9 +129,23 @@ def chosen_targets(kb: KnowledgeBase, targets: Sequence[str | Predicate] | None)
         found = [kb.predicate(t) if isinstance(t, str) else t for t in targets]
         for predicate in found:
             kb.predicate_id(predicate)
+    if not found and kb.wide:
+        raise NlilError("rules are made of facts of one and two arguments, and there are none; use: nlil program")
     if not found:
         raise NlilError("there is no predicate with facts to learn rules for; check the data with: nlil inspect")
     return tuple(dict.fromkeys(found))
+
+
+def wide_notes(kb: KnowledgeBase) -> list[str]:
+    """Return a note if `kb` has facts that rules do not use."""
+    if not kb.wide:
+        return []
+    names = ", ".join(map(str, [*kb.wide][:SHOWN_PREDICATES]))
+    more = f" and {len(kb.wide) - SHOWN_PREDICATES} more" if len(kb.wide) > SHOWN_PREDICATES else ""
+    return [
+        f"rules do not use the {count_wide(kb.wide):,} facts of three or more arguments ({names}{more}); "
+        "nlil program does"
+    ]
 
 
 class Trial(NamedTuple):
@@ -230,7 +247,7 @@ class Fit:
         if is_joint(kb, self.ids, config):
             rules = class_rules(kb, self.body, self.ids, config, self.progress, stop)
             return Learned(rules, config, self.targets, stop.cut)
-        notes: list[str] = []
+        notes = wide_notes(kb)
         if self._wants_program():
             program = learn_programs(kb, self.targets, self.splits, stop)
             if program.rules is not None:

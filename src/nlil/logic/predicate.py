@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ..errors import RuleError
+
+
+class Symbol(NamedTuple):
+    """A predicate of any arity: its `name` and `arity`. `Predicate` is one that rules are made of."""
+
+    name: str
+    arity: int
+
+    def __str__(self) -> str:
+        return f"{self.name}/{self.arity}"
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -9,20 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
+from ..logic.predicate import Symbol as Symbol
 from ..logic.text import atom_text
-
-
-class Symbol(NamedTuple):
-    """A predicate: its `name` and `arity`."""
-
-    name: str
-    arity: int
-
-    def __str__(self) -> str:
-        return f"{self.name}/{self.arity}"
-
 
 EQUAL, DIFFERENT = Symbol("=", 2), Symbol("\\=", 2)
 LESS, AT_MOST, AT_LEAST, MORE = Symbol("<", 2), Symbol("=<", 2), Symbol(">=", 2), Symbol(">", 2)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..data.files import TEST_EXAMPLES, present, unreadable
 from ..errors import ConfigError, DataError, UnknownName
+from ..logic.predicate import Predicate
 from ..logic.terms import Compound, Name, Source
 from .aleph import aleph_bias, aleph_files, read_atoms
 from .background import evaluated, not_datalog, split
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from ..data.dataset import Dataset
     from ..data.facts import Facts, Splits
     from ..data.kb import KnowledgeBase
-    from ..logic.predicate import Predicate
 
 MAX_CLOSED_WORLD = 100_000
 """Without negative examples, at most this many of the other tuples are negative: a sample, if there are more."""
@@ -233,14 +233,15 @@ def _closed_world(base: Base, target: Symbol, good: Set[tuple[int, ...]]) -> tup
 
 def dataset_task(dataset: Dataset, target: str | None, bias: Bias) -> Task:
     """Make a task from a `dataset`, as `facts_task` does; `target` may be None if there is only one."""
-    if target is None and len(dataset.targets) != 1:
-        raise ConfigError(f"{dataset.name} has {len(dataset.targets)} predicates; choose one with --target")
-    chosen = dataset.targets[0] if target is None else dataset.kb.predicate(target)
+    every: list[Symbol | Predicate] = [*dataset.targets, *dataset.kb.wide]
+    if target is None and len(every) != 1:
+        raise ConfigError(f"{dataset.name} has {len(every)} predicates; choose one with --target")
+    chosen = every[0] if target is None else dataset.kb.wide_predicate(target) or dataset.kb.predicate(target)
     return facts_task(dataset.name, dataset.kb, dataset.splits, chosen, bias, dataset.notes)
 
 
 def facts_task(
-    name: str, kb: KnowledgeBase, splits: Splits, target: Predicate, bias: Bias, notes: Sequence[str] = ()
+    name: str, kb: KnowledgeBase, splits: Splits, target: Predicate | Symbol, bias: Bias, notes: Sequence[str] = ()
 ) -> Task:
     """Make a task from facts: the training facts of the `target` are positive examples, the others background.
 
@@ -249,14 +250,20 @@ def facts_task(
     """
     from ..data.facts import Facts
 
-    symbol, target_id = Symbol(target.name, target.arity), kb.predicate_id(target)
+    symbol = Symbol(target.name, target.arity)
     facts = splits.train.crisp()
     relations = {Symbol(p.name, p.arity): _rows(facts, i, p.arity) for i, p in enumerate(kb.predicates)}
+    relations |= {s: rows.astype(np.int64) for s, rows in kb.wide.items()}
     names = [str(Name(entity)) for entity in kb.entities]
     none = Facts.empty()
-    negatives, test_negatives = (splits.negatives.get(split, none) for split in ("train", "test"))
-    parts = (facts, negatives, splits.test, test_negatives, splits.valid)
-    tables = [_rows(part, target_id, symbol.arity) for part in parts]
+    if isinstance(target, Predicate):
+        negatives, test_negatives = (splits.negatives.get(split, none) for split in ("train", "test"))
+        target_id = kb.predicate_id(target)
+        parts = (facts, negatives, splits.test, test_negatives, splits.valid)
+        tables = [_rows(part, target_id, symbol.arity) for part in parts]
+    else:
+        wide = (kb.wide, *(splits.wide.get(s, {}) for s in ("negatives train", "test", "negatives test", "valid")))
+        tables = [part.get(symbol, no_rows(symbol)).astype(np.int64) for part in wide]
     base = base_of(names, {s: rows for s, rows in relations.items() if s != symbol and len(rows)}, {symbol: tables[0]})
     good, bad, tested, test_bad, other = (list(map(tuple, rows.tolist())) for rows in tables)
     return task_of(name, base, symbol, good, bad, bias, tested, test_bad, notes, other)

@@ -56,7 +56,7 @@ BAD = [
     ("p(a,b).\n\n % É\n\np(Éric,\n b).\n", 5, "got the variable 'Éric' in 'p(Éric, b)'; "),
     ("p(a).\nParent(a, b).\n", 2, "so quote a name: 'Parent'"),
     ("p(a).\np(_, b).\n", 2, "got the variable '_'"),
-    ("p(a, b, c).\n", 1, "expected a fact p(a). or p(a, b)., got 'p(a, b, c)'"),
+    ("p(a, b,).\n", 1, "expected a fact p(a). or p(a, b)., got 'p(a, b,)'"),
     ("p(a).\nq.\n", 2, "got 'q'"),
     ("p(f(a)).\n", 1, "got 'p(f(a))'"),
     ("p([]).\n", 1, "got 'p([])'"),
