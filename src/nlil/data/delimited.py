@@ -247,7 +247,8 @@ def row_facts(rows: TableRows, layout: ColumnLayout, notes: tuple[str, ...] = ()
         wrong = (count > weight_place) & ~(is_number & (weight >= 0) & (weight <= 1))
         column = "in the fourth column" if layout is POSITIONAL else f"in column {weight_place + 1}"
         describe = f"expected a weight in [0, 1] {column}, got "
-        faults.append((wrong, lambda i: f"{describe}{rows.row(i)[weight_place]!r}"))
+        advice = f"; {ADVICE}" if layout is POSITIONAL else ""
+        faults.append((wrong, lambda i: f"{describe}{rows.row(i)[weight_place]!r}{advice}"))
         weight[count <= weight_place] = 1.0
     if "split" in roles:
         unknown = ~np.asarray(pc.is_in(pc.utf8_lower(roles["split"]), SPLIT_NAMES).to_numpy(zero_copy_only=False))

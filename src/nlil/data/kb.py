@@ -188,10 +188,11 @@ class KnowledgeBase:
             return self._predicate_ids[predicate]
         except KeyError:
             other = Predicate(predicate.name, 2 if predicate.arity == 1 else 1)
-            hint = f"it exists with arity {other.arity} only" if other in self._predicate_ids else ""
-            hint = hint or self._hint_of_wide(predicate.name)
-            names = [p.name for p in self.predicates if p.name != predicate.name]
-            raise UnknownName("predicate", predicate.name, names, hint) from None
+            if other in self._predicate_ids:
+                takes = "one argument" if other.arity == 1 else "two arguments"
+                raise UnknownName("predicate", str(predicate), (), f"{other} takes {takes}") from None
+            hint = self._hint_of_wide(predicate.name)
+            raise UnknownName("predicate", predicate.name, [p.name for p in self.predicates], hint) from None
 
     def entity_id(self, name: str) -> int:
         """Return the id of the entity with this `name` (a prefix may stand for its namespace), else with this label.

@@ -51,7 +51,7 @@ MAX_WAYS, MAX_COMPARED = 2, 20
 """Groundings shown for each of these rules, and the number compared."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Dispute(HasOutline):
     """The rules doubt `fact`: `wrong` is the probability that it is wrong, None if there were too few facts to tell.
 
