@@ -88,6 +88,7 @@ def document(found: Cost, several: Simulation | None, cores: int, memory: int) -
 
 def views(found: Cost, several: Simulation | None, cores: int, memory: int) -> list[Any]:
     """Return tables of what was `found` and of the simulation of `several` machines; `cores`, `memory` as above."""
+    from ..logic.figures import plural
     from .render import pairs_table, table
 
     size = found.size
@@ -98,7 +99,7 @@ def views(found: Cost, several: Simulation | None, cores: int, memory: int) -> l
         "edges walked": f"about {rounded(found.paths)}",
         "rules": f"about {rounded(found.rules)}",
         "memory": f"about {found.bytes / GIB:.1f} GiB, with --memory {memory / GIB:.3g}GiB",
-        "time": f"about {clock(found.wall_seconds(cores))} on {cores} cores ({clock(found.cpu_seconds)} of one)",
+        "time": f"about {clock(found.wall_seconds(cores))} on {plural(cores, 'core')} ({clock(found.cpu_seconds)} of one)",
     }
     parts = [(name, "", clock(value)) for name, value in found.seconds.items()]
     parts += [

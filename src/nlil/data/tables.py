@@ -376,8 +376,8 @@ def _advice_in_python() -> Iterator[None]:
 def frame_queries(frame: Any, columns: str | Mapping[str, Any] | None = None) -> list[Query]:
     """Return the query of each row of a DataFrame `frame`; `columns` as in `from_arrow`.
 
-    A single column holds queries as text. Otherwise an end that is missing, empty or `?` is what the query asks for, and
-    so is the object if there is no column for it.
+    A single column holds queries as text. Otherwise the query asks for an end that is missing, empty or `?`, or for the
+    object if it has no column.
     """
     table = _arrow_frame(frame)
     if table.num_columns == 1:
