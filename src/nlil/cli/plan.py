@@ -92,6 +92,7 @@ def views(found: Cost, several: Simulation | None, cores: int, memory: int) -> l
     from .render import pairs_table, table
 
     size = found.size
+    shared = plural(cores, "core")
     counts = {
         "facts": f"{size.facts:,.0f}",
         "entities": f"{size.entities:,.0f}",
@@ -99,7 +100,7 @@ def views(found: Cost, several: Simulation | None, cores: int, memory: int) -> l
         "edges walked": f"about {rounded(found.paths)}",
         "rules": f"about {rounded(found.rules)}",
         "memory": f"about {found.bytes / GIB:.1f} GiB, with --memory {memory / GIB:.3g}GiB",
-        "time": f"about {clock(found.wall_seconds(cores))} on {plural(cores, 'core')} ({clock(found.cpu_seconds)} of one)",
+        "time": f"about {clock(found.wall_seconds(cores))} on {shared} ({clock(found.cpu_seconds)} of one)",
     }
     parts = [(name, "", clock(value)) for name, value in found.seconds.items()]
     parts += [
