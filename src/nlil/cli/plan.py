@@ -34,6 +34,7 @@ def plan(
     """
     import os
 
+    from ..learning.learner import least_confidence
     from ..search.cost import Size, check_memory, cost, simulate
     from .learn import resolve
 
@@ -41,7 +42,9 @@ def plan(
         raise ConfigError("plan needs either data or --facts N")
     config = resolve(session, None, settings or [])
     if data is not None:
-        size = Size.of(session.read_data(data, config.seed, config.data_options()).kb, config.min_support)
+        dataset = session.read_data(data, config.seed, config.data_options())
+        kb, least = dataset.kb, config.min_confidence
+        size = Size.of(kb, config.min_support, least if least >= 0 else least_confidence(kb), dataset.targets or None)
     else:
         assert facts is not None
         if facts < 1:
