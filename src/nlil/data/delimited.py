@@ -224,10 +224,13 @@ def row_facts(rows: TableRows, layout: ColumnLayout, notes: tuple[str, ...] = ()
     subject, weight_place = roles["subject"], place.get("weight", layout.width)
     predicate = roles.get("predicate")
     required = 1 + max(place["subject"], place.get("predicate", place["subject"]))
-    where = EXPECTED if layout is POSITIONAL else f"at {', '.join(place)}"
+    is_named = layout is not POSITIONAL
+    where = f"for {', '.join(place)}" if is_named else EXPECTED
     named = f"{required} to {layout.width} {SEPARATOR_NAMES[rows.separator]}-separated fields"
 
     def unnamed(i: int) -> str:
+        if is_named:
+            return f"expected a name {where}, got an empty one in {rows.text(i)!r}"
         return f"expected {where} without empty names, got {rows.text(i)!r}; a unary fact has two columns"
 
     def miscounted(i: int) -> str:

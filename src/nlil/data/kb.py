@@ -109,9 +109,9 @@ class KnowledgeBase:
 
         Args:
             graph: Its edges become facts.
-            options: `predicate`, the edge attribute that names the predicate (default "predicate", else the edge's
-                key); `unary`, the node attribute with the names of unary facts (default "type"); `weight`, an edge
-                attribute in [0, 1] (default: none).
+            options: `predicate`, the edge attribute that names the predicate (default: predicate, relation, type,
+                label or a similar one, else the edge's key); `unary`, the node attribute with the names of unary facts
+                (default "type"); `weight`, an edge attribute in [0, 1] (default: none).
         """
         from .tables import from_networkx
 

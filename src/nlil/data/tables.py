@@ -19,7 +19,16 @@ import pyarrow.compute as pc
 from ..errors import DataError, in_file, require
 from ..logic.query import Query, parse_query
 from .builder import Batch, Collected, FactCollector, Row, code_of_empty, encoded
-from .columns import ADVICE, FURTHER_ARGUMENTS, POSITIONAL, ColumnLayout, GivenColumns, find_layout, parse_columns
+from .columns import (
+    ADVICE,
+    FURTHER_ARGUMENTS,
+    POSITIONAL,
+    PREDICATES,
+    ColumnLayout,
+    GivenColumns,
+    find_layout,
+    parse_columns,
+)
 from .delimited import TableRows, read_rows
 from .facts import Facts, Splits
 from .files import UTF8, ending, readable, stem
@@ -414,8 +423,9 @@ def from_networkx(
 ) -> KnowledgeBase:
     """Make a base from the edges of `graph`, a DiGraph or MultiDiGraph.
 
-    The edge attribute `predicate`, or otherwise the key of the edge, names the predicate. The node attribute `unary`
-    (one name or several) gives unary facts; `weight` names an edge attribute in [0, 1]; None: all weights are 1.
+    The edge attribute `predicate`, or one of a usual name (relation, type, label, ...), or else the key of the edge,
+    names the predicate. The node attribute `unary` (one name or several) gives unary facts; `weight` names an edge
+    attribute in [0, 1]; None: all weights are 1.
     """
     require("networkx", "graph", "reading NetworkX graphs")
     if not graph.is_directed():
@@ -431,11 +441,11 @@ def from_networkx(
         (str(node), name, None, 1.0) for node, data in graph.nodes(data=True) for name in _names(data.get(unary))
     ]
     for subject, object, key, data in edges:
-        name = data.get(predicate, key)
+        name = next((data[one] for one in (predicate, *PREDICATES, "label") if one in data), key)
         if not isinstance(name, str):
             raise DataError(
-                f"edge ({subject!r}, {object!r}): expected a predicate as the attribute "
-                f"{predicate!r} or as the key, got {name!r}"
+                f"edge ({subject!r}, {object!r}): expected a predicate as the attribute {predicate!r} or as the key, "
+                f"got the attributes {list(map(str, data))}; name it: KnowledgeBase.from_networkx(graph, predicate=...)"
             )
         rows.append((str(subject), name, str(object), 1.0 if weight is None else float(data.get(weight, 1.0))))
     collector = FactCollector()

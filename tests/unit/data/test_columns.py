@@ -228,7 +228,7 @@ def test_json_lines(tmp_path, name):
         ('{"head": "a"', "expected a JSON object"),
         ("[1]", "expected a JSON object"),
         ('{"head": ["a"], "relation": "p", "tail": "b"}', "expected text or a number"),
-        ('{"head": null, "relation": "p", "tail": "b"}', "without empty names"),
+        ('{"head": null, "relation": "p", "tail": "b"}', "expected a name for subject"),
     ],
 )
 def test_a_bad_line_of_json(tmp_path, line, said):
@@ -259,6 +259,17 @@ def test_graphml_of_networkx(tmp_path):
     assert sorted(weighted.kb.facts.weight.tolist()) == [0.5, 1.0, 1.0]
     with pytest.raises(DataError, match="expected edges with the attribute 'no'"):
         read(tmp_path / "f.graphml", columns="predicate=no")
+    named = nx.DiGraph([("a", "b", {"label": "knows", "weight": 2.5})])
+    named.add_node("a", label="Ann", type="Person")
+    named.add_node("b", label="Bob")
+    nx.write_graphml(named, tmp_path / "n.graphml")
+    with pytest.raises(
+        DataError, match=r"edge a - b: expected a weight in \[0, 1\], got '2.5'; --columns weight= ignores"
+    ):
+        read(tmp_path / "n.graphml")
+    kb = read(tmp_path / "n.graphml", columns="weight=").kb
+    assert rows(kb) == {("a", "Person"), ("a", "knows", "b")}
+    assert kb.entity_labels == {"a": "Ann", "b": "Bob"}
     nx.write_graphml(nx.Graph([("a", "b")]), tmp_path / "g.graphml")
     with pytest.raises(DataError, match="expected a directed graph"):
         read(tmp_path / "g.graphml")
