@@ -401,7 +401,15 @@ def _by_label(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 def unclear_name(
     kind: str, text: str, labelled: Sequence[str], names: Iterable[str], labels: Mapping[str, str]
 ) -> UnknownName:
-    """Return the error for a `text` that is the label of several names, or of none."""
+    """Return the error for a `text` that is the label of several names, or of none.
+
+    Args:
+        kind: what `text` should name, such as "entity".
+        text: the text.
+        labelled: the names that have it as their label.
+        names: names that may have been meant.
+        labels: labels that may have been meant, by name.
+    """
     if labelled:
         some = ", ".join(sorted(labelled)[:SHOWN_NAMES])
         more = f" and {len(labelled) - SHOWN_NAMES} more" if len(labelled) > SHOWN_NAMES else ""

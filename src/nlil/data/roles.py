@@ -70,7 +70,8 @@ def with_doubt(batches: Iterable[Batch], layout: ColumnLayout, table: str) -> It
 def header_doubt(batch: Batch, layout: ColumnLayout) -> str:
     """Return a sentence if the first line of a text file without a known header looks like one; else nothing.
 
-    It does if none of its names is in another line, while other lines share a predicate.
+    It does if none of its names is in another line of the `batch`, while other lines share a predicate. The `layout` of
+    a file without a known header is the positional one.
     """
     if layout is not POSITIONAL or len(batch.predicate.dictionary) >= len(batch):
         return ""
