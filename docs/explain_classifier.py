@@ -58,8 +58,7 @@ def figures(learned: Learned) -> list[str]:
     assert found is not None
     per_class = len(learned.rules) / len(learned.targets)
     return [
-        "| figure | value |",
-        "|---|---|",
+        "| figure | value |", "|---|---|",
         f"| objects learned from, asked about | {found.num_trained:,}, {found.num_objects:,} ({found.held_out}) |",
         f"| agreement with the perceptron, R@1 | {found['r@1']:.3f} |",
         f"| its class among the first five of the rules, R@5 | {found['r@5']:.3f} |",
@@ -73,26 +72,16 @@ def figures(learned: Learned) -> list[str]:
 def rules_of(learned: Learned, name: str) -> list[str]:
     """The strongest rules with a body: what they say for the class, as evidence, and how often the model agrees."""
     mine = [s for s in learned.rules.for_target(name).top(len(learned.rules)) if s.rule.length][:RULES]
-    return [
-        f"| rules for `{name}` | evidence | objects | of them called {name} |",
-        "|---|---|---|---|",
-        *(
-            f"| `{s.rule}` | {-np.log1p(-s.weight):.2f} | {s.stats.body_size:,} | {s.stats.confidence:.2f} |"
-            for s in mine
-        ),
-    ]
+    return [f"| rules for `{name}` | evidence | objects | of them called {name} |", "|---|---|---|---|",
+            *(f"| `{s.rule}` | {-np.log1p(-s.weight):.2f} | {s.stats.body_size:,} | {s.stats.confidence:.2f} |"
+              for s in mine)]
 
 
 def disagreements(learned: Learned) -> list[str]:
     assert learned.fidelity is not None
-    return [
-        "| perceptron says | rules say | truth | objects |",
-        "|---|---|---|---|",
-        *(
-            f"| {p['classifier']} | {p['rules']} | {p['truth'] or ''} | {p['count']} |"
-            for p in learned.fidelity.pairs[:RULES]
-        ),
-    ]
+    return ["| perceptron says | rules say | truth | objects |", "|---|---|---|---|",
+            *(f"| {p['classifier']} | {p['rules']} | {p['truth'] or ''} | {p['count']} |"
+              for p in learned.fidelity.pairs[:RULES])]
 
 
 def one_object(dataset: nlil.Dataset, learned: Learned) -> list[str]:
@@ -103,15 +92,9 @@ def one_object(dataset: nlil.Dataset, learned: Learned) -> list[str]:
     worst = learned.fidelity.objects[0]
     base = dataset.kb.with_facts(dataset.kb.facts + dataset.splits.context.get("test", nlil.Facts.empty()))
     why = nlil.explain(learned.rules, base, f"{_quoted(worst['rules'])}({_quoted(worst['object'])})")
-    return [
-        f"`{worst['object']}`: the perceptron says {worst['classifier']} ({worst['classifier_score']:.2f}), the "
-        f"rules {worst['rules']} ({worst['rules_score']:.2f}), the truth is {worst['truth']}.",
-        "",
-        "```",
-        *str(why).splitlines()[:LINES],
-        "  ...",
-        "```",
-    ]
+    return [f"`{worst['object']}`: the perceptron says {worst['classifier']} ({worst['classifier_score']:.2f}), the "
+            f"rules {worst['rules']} ({worst['rules_score']:.2f}), the truth is {worst['truth']}.", "", "```",
+            *str(why).splitlines()[:LINES], "  ...", "```"]
 
 
 def _quoted(name: str) -> str:

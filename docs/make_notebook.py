@@ -91,12 +91,8 @@ def notebook() -> dict[str, Any]:
             cell |= {"cell_type": "code", "execution_count": count, "outputs": outputs}
         cells.append(cell)
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    return {
-        "cells": cells,
-        "metadata": {"kernelspec": kernel, "language_info": {"name": "python"}},
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
+    return {"cells": cells, "metadata": {"kernelspec": kernel, "language_info": {"name": "python"}}, "nbformat": 4,
+            "nbformat_minor": 5}
 
 
 if __name__ == "__main__":
