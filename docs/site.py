@@ -1,11 +1,12 @@
 """What the documentation site has beside the pages of this folder; mkdocs calls the functions with these names.
 
-The pages beside `docs` (README, CONTRIBUTING, CHANGELOG), pictures of benchmarks, and a reference of commands and
-settings that is made from the program itself.
+The pages beside `docs` (README, CONTRIBUTING, CHANGELOG), pictures of benchmarks, a page for each notebook with its
+output, and a reference of commands and settings that is made from the program itself.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,12 +31,17 @@ def on_files(files: Files, config: Any) -> Files:
         files.append(File.generated(config, str(path.relative_to(ROOT)), abs_src_path=str(path)))
     for name, text in {"commands": "".join(commands()), "settings": settings()}.items():
         files.append(File.generated(config, f"reference/{name}.md", content=text))
+    for path in Path(__file__).parent.glob("*.ipynb"):
+        files.append(File.generated(config, f"{path.stem}.md", content="\n\n".join(notebook(path))))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Return the text of a `page` with links that fit the site, where the README lies beside the other pages."""
-    return re.sub(r"\]\((?:\.\./(?=README|benchmarks)|docs/)", "](", markdown)
+    """Return the text of a `page` with links that fit the site: the README lies beside the other pages, and a notebook
+    is a page.
+    """
+    beside = re.sub(r"\]\((?:\.\./(?=README|benchmarks)|docs/)", "](", markdown)
+    return re.sub(r"(\]\([\w/.-]+)\.ipynb\)", r"\1.md)", beside)
 
 
 class Doctests(griffe.Extension):
@@ -50,6 +56,17 @@ class Doctests(griffe.Extension):
     def _fenced(example: re.Match[str]) -> str:
         indent = example[1]
         return f"{indent}```pycon\n{example[0]}\n{indent}```"
+
+
+def notebook(path: Path) -> Iterator[str]:
+    """Yield the cells of the notebook at `path` as Markdown, each piece of code with what it has shown."""
+    for cell in json.loads(path.read_text())["cells"]:
+        source = "".join(cell["source"])
+        yield source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```"
+        for output in cell.get("outputs", ()):
+            shown = output.get("data", {"text/plain": output.get("text", "")})
+            page, text = ("".join(shown.get(kind, "")).strip() for kind in ("text/html", "text/plain"))
+            yield f'<div class="output">{page}</div>' if page else f"```text\n{text}\n```"
 
 
 def commands() -> Iterator[str]:

@@ -5,6 +5,7 @@ Every code block says what it is (tests/pages.py), so none is left unrun by acci
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
@@ -153,3 +154,19 @@ def test_names_that_do_not_exist_are_found(text: str, unknown: list[str]) -> Non
 def test_the_reference_has_every_public_name() -> None:
     text = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
     assert sorted(re.findall(r"^::: nlil\.(?:[\w.]+\.)?(\w+)$", text, re.M)) == nlil.__all__
+
+
+def test_the_site_shows_notebooks_with_their_output() -> None:
+    pytest.importorskip("mkdocs")
+    spec = importlib.util.spec_from_file_location("site_of_docs", ROOT / "docs" / "site.py")
+    assert spec is not None
+    assert spec.loader is not None
+    site = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(site)
+    text = "\n\n".join(site.notebook(ROOT / "docs" / "example.ipynb"))
+    assert text.startswith("# Rules from a family tree")
+    assert "```python\nimport nlil" in text
+    assert '<div class="output"><table><caption>20 of 44 rules' in text
+    assert "```text\nX is a wheel if X belongs to a bicycle." in text
+    link = site.on_page_markdown("[a](docs/example.ipynb), [b](docs/images/a.png)", None, None, None)
+    assert link == "[a](example.md), [b](images/a.png)"

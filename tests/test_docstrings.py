@@ -167,3 +167,24 @@ def test_a_parameter_that_is_not_named_is_found() -> None:
     cases = {"kb": True, "facts": True, "x": False, "seed": True, "memory": False, "fact": False}
     found = {p: not Documented(one.name, one.own, one.around, (p,)).missing for p in cases}
     assert found == cases
+
+
+def misplaced(docstring: str) -> Iterator[str]:
+    """Yield the lines of a list of parameters that stand where a name must, which the documentation site refuses."""
+    for section in re.findall(r"^(?:Args|Attributes):\n((?:(?:    .*)?\n?)*)", docstring, re.M):
+        for line in section.splitlines():
+            if re.match(r"    \S", line) and not re.match(r"    \*{0,2}\w+(?:, \*{0,2}\w+)*(?: \([^:]*\))?:", line):
+                yield line.strip()
+
+
+def test_a_misplaced_line_is_found():
+    good = "Do.\n\nArgs:\n    one, two (N): this: and\n        that: too\n    **rest: more.\n\nReturns nothing."
+    assert list(misplaced(good)) == []
+    assert list(misplaced(good.replace("        that", "    or that"))) == ["or that: too"]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_lists_of_parameters_are_indented(path: Path) -> None:
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    found = [docstring_of(node) for node in nodes if isinstance(node, ast.Module | ast.ClassDef | Function)]
+    assert [line for docstring in found for line in misplaced(docstring)] == []

@@ -99,13 +99,17 @@ def in_file(path: object, line: int | None = None) -> Iterator[None]:
 
 
 class RuleSyntaxError(NlilError):
-    """Rule text is wrong: `message` says how, `column` counts from 1 in `text`."""
+    """Rule text is wrong: `message` says how, `column` counts from 1 in `text`.
 
-    def __init__(self, message: str, text: str, column: int) -> None:
-        self.text, self.column = text, column
+    `line` is the number of this line in a longer text, from 1; None if there is no other.
+    """
+
+    def __init__(self, message: str, text: str, column: int, line: int | None = None) -> None:
+        self.text, self.column, self.line = text, column, line
         begin = max(0, min(column - MAX_QUOTED // 2, len(text) - MAX_QUOTED + 6))
         shown = ("..." if begin else "") + text[begin:]
-        super().__init__(f"column {column}: {message} in {shown!r}")
+        where = f"column {column}" if line is None else f"line {line}, column {column}"
+        super().__init__(f"{where}: {message} in {shown!r}")
 
 
 class RuleError(NlilError):

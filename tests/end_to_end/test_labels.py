@@ -47,6 +47,29 @@ def test_queries_and_targets_by_label(run: Path, nlil_command: Nlil) -> None:
     checked = [nlil_command("check", run, "--target", one, "--json").json for one in ("P2", "speaks")]
     assert checked[0] == checked[1]
     assert nlil_command("check", run, "--threshold", 1, "--json").json == {"disputes": []}
+    about = [nlil_command("rules", run, "--contains", one, "--format", "prolog").out for one in ("L2", "french")]
+    assert about[0] == about[1] != ""
+
+
+def test_facts_and_rules_of_files_by_label(run: Path, nlil_command: Nlil, tmp_path: Path) -> None:
+    files = {
+        "names.tsv": "Q3\tP2\tL2\nQ9\tP1\tC1\n",
+        "labels.tsv": "Person 3\tspeaks\tFrench\nperson 9\tlives in\tC1\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    figures = [
+        [{key: fact[key] for key in ("probability", "score", "known")} for fact in told["facts"]]
+        for told in (nlil_command("score", run, tmp_path / name, "--json").json for name in files)
+    ]
+    assert figures[0] == figures[1]
+    assert all(fact["score"] is not None for fact in figures[0])
+    (tmp_path / "ambiguous.tsv").write_text("Ann\tspeaks\tFrench\n")
+    assert nlil_command("score", run, tmp_path / "ambiguous.tsv", "--json").json["num_unknown"] == 1
+    (tmp_path / "rules.pl").write_text("speaks(X, 'French') :- 'lives in'(X, 'C2').\n")
+    data = run.parent / "data"
+    told = nlil_command("evaluate", "--rules", tmp_path / "rules.pl", "--data", data, "--split", "train", "--json").json
+    assert told["num_queries"] == 120
 
 
 def test_a_label_of_several_and_of_none(run: Path, nlil_command: Nlil) -> None:
@@ -65,7 +88,7 @@ def test_a_name_wins_over_a_label() -> None:
     assert kb.predicate("queue").name == "q"
     with pytest.raises(UnknownName, match="unknown entity 'se'"):
         kb.resolved(parse_query("p(se, ?)"))
-    with pytest.raises(UnknownName, match="arity 2 only"):
+    with pytest.raises(UnknownName, match="p/2 takes two arguments"):
         kb.resolved(parse_query("p(a)"))
 
 

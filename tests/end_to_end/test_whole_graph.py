@@ -72,7 +72,7 @@ def test_score_of_known_and_of_unknown_names(run: Path, tmp_path: Path, nlil_com
     assert 0 < known["score"] <= 1
     assert (unknown["probability"], unknown["score"]) == (None, None)
     assert told.json["num_unknown"] == 1
-    assert "1 of 2 facts have a name" in told.err
+    assert "no score for 1 of 2 facts" in told.err
     assert "no such file" in nlil_command("score", run, tmp_path / "none.tsv", "--quiet").complaint
 
 

@@ -32,6 +32,7 @@ def complete(
         out (FILE): Write them to a table: .tsv, .csv, .jsonl or .parquet.
     """
     from ..data.write_table import check_table_name, table_writer
+    from ..logic.figures import plural
 
     if out is not None:
         check_table_name(out)
@@ -42,7 +43,7 @@ def complete(
         return
     with table_writer(out, COLUMNS) as put:
         put([record[name] for name in COLUMNS] for record in found.records())
-    session.show({"num_facts": len(found), "out": str(out)}, f"{len(found):,} new facts written to {out}")
+    session.show({"num_facts": len(found), "out": str(out)}, f"{plural(len(found), 'new fact')} written to {out}")
 
 
 def new_facts(session: Session, opened: OpenedRun, targets: list[str] | None, top: int) -> NewFacts:

@@ -362,12 +362,13 @@ def views(learned: Learned, dataset: Dataset, out: Path) -> list[Any]:
     """Return the summary of a run: rules by kind, the best of a few targets, targets without rules."""
     from rich.text import Text
 
+    from ..logic.figures import plural
     from .render import kinds, listing
 
-    rules = learned.rules
+    rules, labels = learned.rules, dataset.kb.predicate_labels
     lines: list[Any] = [
         Text(
-            f"{len(rules):,} rules for {len(learned.targets):,} targets of {dataset.name} in "
+            f"{plural(len(rules), 'rule')} for {plural(len(learned.targets), 'target')} of {dataset.name} in "
             f"{learned.seconds:.1f} s" + (f" ({listing(kinds(rules))})" if len(rules) else "")
         )
     ]
@@ -376,8 +377,8 @@ def views(learned: Learned, dataset: Dataset, out: Path) -> list[Any]:
     lines += theory_views(learned) if learned.theory is not None else best_views(learned)
     if learned.missing:
         shown = list(learned.missing.items())[:SHOWN_MISSING]
-        lines.append(Text(f"no rule for {len(learned.missing):,} targets:"))
-        lines += [Text(f"  {name}: {why}") for name, why in shown]
+        lines.append(Text(f"no rule for {plural(len(learned.missing), 'target')}:"))
+        lines += [Text(f"  {labels.get(name.rpartition('/')[0], name)}: {why}") for name, why in shown]
         if len(shown) < len(learned.missing):
             lines.append(Text(f"  ... and {len(learned.missing) - len(shown):,} more"))
     if learned.partial:

@@ -29,6 +29,7 @@ def materialize(
     from ..data.files import ending
     from ..data.write import FORMATS, write_facts
     from ..kernel.materialize import materialize as derive
+    from ..logic.figures import plural
 
     if ending(out) not in FORMATS:
         raise ConfigError(f"{out}: expected a name ending in {', '.join(FORMATS)}, got {out.name!r}", "out")
@@ -53,6 +54,7 @@ def materialize(
             "rounds": derived.rounds,
             "min_confidence": min_confidence,
         },
-        f"{len(derived.facts):,} new facts from {len(strong):,} rules in {derived.rounds:,} rounds, written to {out}"
+        f"{plural(len(derived.facts), 'new fact')} from {plural(len(strong), 'rule')} in "
+        f"{plural(derived.rounds, 'round')}, written to {out}"
         + (f"; {derived.num_excluded:,} more are ruled out by exclusions" if derived.num_excluded else ""),
     )

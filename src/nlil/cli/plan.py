@@ -34,6 +34,7 @@ def plan(
     """
     import os
 
+    from ..learning.learner import least_confidence
     from ..search.cost import Size, check_memory, cost, simulate
     from .learn import resolve
 
@@ -41,7 +42,9 @@ def plan(
         raise ConfigError("plan needs either data or --facts N")
     config = resolve(session, None, settings or [])
     if data is not None:
-        size = Size.of(session.read_data(data, config.seed, config.data_options()).kb, config.min_support)
+        dataset = session.read_data(data, config.seed, config.data_options())
+        kb, least = dataset.kb, config.min_confidence
+        size = Size.of(kb, config.min_support, least if least >= 0 else least_confidence(kb), dataset.targets or None)
     else:
         assert facts is not None
         if facts < 1:
@@ -88,9 +91,11 @@ def document(found: Cost, several: Simulation | None, cores: int, memory: int) -
 
 def views(found: Cost, several: Simulation | None, cores: int, memory: int) -> list[Any]:
     """Return tables of what was `found` and of the simulation of `several` machines; `cores`, `memory` as above."""
+    from ..logic.figures import plural
     from .render import pairs_table, table
 
     size = found.size
+    shared = plural(cores, "core")
     counts = {
         "facts": f"{size.facts:,.0f}",
         "entities": f"{size.entities:,.0f}",
@@ -98,7 +103,7 @@ def views(found: Cost, several: Simulation | None, cores: int, memory: int) -> l
         "edges walked": f"about {rounded(found.paths)}",
         "rules": f"about {rounded(found.rules)}",
         "memory": f"about {found.bytes / GIB:.1f} GiB, with --memory {memory / GIB:.3g}GiB",
-        "time": f"about {clock(found.wall_seconds(cores))} on {cores} cores ({clock(found.cpu_seconds)} of one)",
+        "time": f"about {clock(found.wall_seconds(cores))} on {shared} ({clock(found.cpu_seconds)} of one)",
     }
     parts = [(name, "", clock(value)) for name, value in found.seconds.items()]
     parts += [

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ConfigError, ExportError
+from ..errors import ConfigError, ExportError, UnknownName
 from ..exports import EXECUTABLE, LANGUAGES
 from .session import AppliedRun, Bounds, Session, Written, json_text, write_text
 
@@ -69,6 +69,7 @@ def rules(
         kind (NAME): Only rules with this construct: chain, constant, type, prior, conjunction, disjunction, negation,
             unanchored.
     """
+    from ..data.prefixes import full_name
     from ..learning.feedback import load_feedback, rejected_note, without_rejected
     from ..learning.run import load_run
 
@@ -93,7 +94,14 @@ def rules(
         write_facts(session, chosen, facts, opened)
     learned, feedback = load_run(run.folder), load_feedback(run.folder)
     learned = learned.with_theory(run.size) if run.theory else learned
-    found = chosen_rules(learned, target, criteria)
+    try:
+        found = chosen_rules(learned, target, criteria)
+    except UnknownName:
+        kb = opened().dataset.kb  # only the data has prefixes
+        full = full_name(contains or "", kb.prefixes)
+        if full not in kb.entities:
+            raise
+        found = chosen_rules(learned, target, {**criteria, "contains": full})
     limit = (DEFAULT_TOP if chosen == "text" else 0) if top is None else top
     count = min(limit, len(found)) if limit else len(found)
     match chosen:

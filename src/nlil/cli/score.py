@@ -45,6 +45,7 @@ def score(
     from ..data.dataset import DataOptions
     from ..data.write_table import check_table_name, table_writer
     from ..datasets.folder import file_batches
+    from ..logic.figures import plural
 
     if out is not None:
         check_table_name(out)
@@ -68,10 +69,11 @@ def score(
             for batch in scored():
                 put(batch.rows())
                 progress("facts", total["facts"], total["facts"])
-        session.show({"out": str(out), **_counts(total)}, f"{total['facts']:,} facts written to {out}")
+        session.show({"out": str(out), **_counts(total)}, f"{plural(total['facts'], 'fact')} written to {out}")
     if total["unknown"]:
         session.warn(
-            f"{total['unknown']:,} of {total['facts']:,} facts have a name that the data does not have: no score"
+            f"no score for {total['unknown']:,} of {plural(total['facts'], 'fact')}: the data does not have one of the "
+            "names, or it is the label of several"
         )
 
 

@@ -224,10 +224,13 @@ def row_facts(rows: TableRows, layout: ColumnLayout, notes: tuple[str, ...] = ()
     subject, weight_place = roles["subject"], place.get("weight", layout.width)
     predicate = roles.get("predicate")
     required = 1 + max(place["subject"], place.get("predicate", place["subject"]))
-    where = EXPECTED if layout is POSITIONAL else f"at {', '.join(place)}"
+    is_named = layout is not POSITIONAL
+    where = f"for {', '.join(place)}" if is_named else EXPECTED
     named = f"{required} to {layout.width} {SEPARATOR_NAMES[rows.separator]}-separated fields"
 
     def unnamed(i: int) -> str:
+        if is_named:
+            return f"expected a name {where}, got an empty one in {rows.text(i)!r}"
         return f"expected {where} without empty names, got {rows.text(i)!r}; a unary fact has two columns"
 
     def miscounted(i: int) -> str:
@@ -247,7 +250,8 @@ def row_facts(rows: TableRows, layout: ColumnLayout, notes: tuple[str, ...] = ()
         wrong = (count > weight_place) & ~(is_number & (weight >= 0) & (weight <= 1))
         column = "in the fourth column" if layout is POSITIONAL else f"in column {weight_place + 1}"
         describe = f"expected a weight in [0, 1] {column}, got "
-        faults.append((wrong, lambda i: f"{describe}{rows.row(i)[weight_place]!r}"))
+        advice = f"; {ADVICE}" if layout is POSITIONAL else ""
+        faults.append((wrong, lambda i: f"{describe}{rows.row(i)[weight_place]!r}{advice}"))
         weight[count <= weight_place] = 1.0
     if "split" in roles:
         unknown = ~np.asarray(pc.is_in(pc.utf8_lower(roles["split"]), SPLIT_NAMES).to_numpy(zero_copy_only=False))

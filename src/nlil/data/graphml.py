@@ -2,7 +2,7 @@
 
 Edges name their predicate in the attribute predicate, relation, type or label (as Neo4j does), else in the one that
 `--columns predicate=...` names; without any, it is the name of the file. Nodes have unary facts by their attribute
-type, class or labels (`:Person:Actor` are two), and a label by name or title.
+type, class or labels (`:Person:Actor` are two), and a label by name, title or label.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from .columns import CLASSES, PREDICATES, GivenColumns
 from .files import UTF8, readable, stem
 
 LABELS = ("name", "title", "label")
+NODE_CLASSES = tuple(name for name in CLASSES if name != "label")
+"""Attributes of a node that name its classes; its label is for people."""
 
 
 @dataclass
@@ -75,12 +77,12 @@ def _rows(path: Path, columns: GivenColumns, graph: _GraphmlContent) -> Iterator
 
 def _node_facts(node: ElementTree.Element, graph: _GraphmlContent) -> Iterator[Row]:
     name, values = node.get("id", ""), graph.values(node)
-    kind = next((role for role in CLASSES if role in values), None)
+    kind = next((role for role in NODE_CLASSES if role in values), None)
     if kind is not None:
         graph.used["class of a node"] = kind
         for one in values[kind].strip(":").split(":"):
             yield name, one, None, 1.0
-    if title := next((role for role in LABELS if role in values and role != kind), None):
+    if title := next((role for role in LABELS if role in values), None):
         graph.used["label of a node"] = title
         graph.labels[name] = values[title]
 
@@ -92,10 +94,15 @@ def _edge_fact(edge: ElementTree.Element, columns: GivenColumns, graph: _Graphml
     attribute = _attribute(columns, "predicate", (*PREDICATES, "label"), values, path)
     graph.used["predicate"] = attribute or f"{stem(path)!r} for all edges"
     weight = _attribute(columns, "weight", ("weight",), values, path)
+    strength = values[weight] if weight else "1"
     try:
-        return source, values[attribute] if attribute else stem(path), target, float(values[weight]) if weight else 1.0
+        value = float(strength)
     except ValueError:
-        raise DataError(f"edge {source} - {target}: expected a weight, got {values[weight]!r}", path) from None
+        value = -1.0
+    if not 0 <= value <= 1:
+        advice = "--columns weight= ignores weights"
+        raise DataError(f"edge {source} - {target}: expected a weight in [0, 1], got {strength!r}; {advice}", path)
+    return source, values[attribute] if attribute else stem(path), target, value
 
 
 def _attribute(columns: GivenColumns, role: str, known: tuple[str, ...], values: Mapping[str, str], path: Path) -> str:

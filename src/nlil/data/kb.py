@@ -109,9 +109,9 @@ class KnowledgeBase:
 
         Args:
             graph: Its edges become facts.
-            options: `predicate`, the edge attribute that names the predicate (default "predicate", else the edge's
-                key); `unary`, the node attribute with the names of unary facts (default "type"); `weight`, an edge
-                attribute in [0, 1] (default: none).
+            options: `predicate`, the edge attribute that names the predicate (default: predicate, relation, type,
+                label or a similar one, else the edge's key); `unary`, the node attribute with the names of unary facts
+                (default "type"); `weight`, an edge attribute in [0, 1] (default: none).
         """
         from .tables import from_networkx
 
@@ -188,27 +188,42 @@ class KnowledgeBase:
             return self._predicate_ids[predicate]
         except KeyError:
             other = Predicate(predicate.name, 2 if predicate.arity == 1 else 1)
-            hint = f"it exists with arity {other.arity} only" if other in self._predicate_ids else ""
-            hint = hint or self._hint_of_wide(predicate.name)
-            names = [p.name for p in self.predicates if p.name != predicate.name]
-            raise UnknownName("predicate", predicate.name, names, hint) from None
+            if other in self._predicate_ids:
+                takes = "one argument" if other.arity == 1 else "two arguments"
+                raise UnknownName("predicate", str(predicate), (), f"{other} takes {takes}") from None
+            hint = self._hint_of_wide(predicate.name)
+            raise UnknownName("predicate", predicate.name, [p.name for p in self.predicates], hint) from None
 
     def entity_id(self, name: str) -> int:
         """Return the id of the entity with this `name` (a prefix may stand for its namespace), else with this label.
 
         Raises UnknownName if there is none, or several with this label.
         """
-        found = self.entities.find(name)
-        if found is None and self.prefixes:
-            found = self.entities.find(full_name(name, self.prefixes))
+        found = self._find_entity(name)
         if found is not None:
             return found
         if not self.entity_labels:
             return self.entities.id(name)
         labelled = self._labelled_entities.get(name.casefold(), [])
-        if len(labelled) == 1:
-            return self.entities.id(labelled[0])
-        raise _unclear("entity", name, labelled, self.entities.similar(name), self.entity_labels)
+        raise unclear_name("entity", name, labelled, self.entities.similar(name), self.entity_labels)
+
+    def entity_ids(self, names: Vocabulary) -> Ids:
+        """Return the id of each of `names`, as `entity_id` finds it; -1 where that raises UnknownName."""
+        ids = self.entities.ids_of(names).copy()
+        if self.prefixes or self.entity_labels:
+            for i in np.flatnonzero(ids < 0).tolist():
+                found = self._find_entity(names.name(i))
+                ids[i] = -1 if found is None else found
+        return ids
+
+    def _find_entity(self, name: str) -> int | None:
+        found = self.entities.find(name)
+        if found is None and self.prefixes:
+            found = self.entities.find(full_name(name, self.prefixes))
+        if found is None and self.entity_labels:
+            labelled = self._labelled_entities.get(name.casefold(), [])
+            found = self.entities.id(labelled[0]) if len(labelled) == 1 else None
+        return found
 
     @cached_property
     def _labelled_entities(self) -> dict[str, list[str]]:
@@ -221,24 +236,27 @@ class KnowledgeBase:
 
     def resolved(self, query: Query) -> Query:
         """Return the `query` with names in place of labels. Raises UnknownName for a name that is neither."""
-        predicate = query.target
-        if predicate not in self._predicate_ids:
-            predicate = Predicate(full_name(predicate.name, self.prefixes), predicate.arity)
-        if predicate not in self._predicate_ids:
-            predicate = query.target
-            same = [
-                Predicate(name, predicate.arity)
-                for name in self._labelled_predicates.get(query.predicate.casefold(), [])
-            ]
-            fits = [p for p in same if p in self._predicate_ids]
-            if len(fits) > 1:
-                raise _unclear("predicate", query.predicate, [p.name for p in fits], (), {})
-            if fits:
-                predicate = fits[0]
-            else:
-                self.predicate_id(predicate)
+        predicate = self.named_predicate(query.target)
         names = (None if name is None else self.entities.name(self.entity_id(name)) for name in query.arguments)
         return Query(predicate.name, tuple(names))
+
+    def named_predicate(self, predicate: Predicate) -> Predicate:
+        """Return the predicate of this base that has the name of `predicate`, its short name or its label.
+
+        Raises UnknownName if there is none, or several with this label.
+        """
+        found = self.predicates_named(predicate)
+        if len(found) > 1:
+            raise unclear_name("predicate", predicate.name, [p.name for p in found], (), {})
+        return found[0] if found else self.predicates[self.predicate_id(predicate)]
+
+    def predicates_named(self, predicate: Predicate) -> list[Predicate]:
+        """Return the predicate with the name of `predicate` or its short name, else those with this label."""
+        for one in (predicate, Predicate(full_name(predicate.name, self.prefixes), predicate.arity)):
+            if one in self._predicate_ids:
+                return [one]
+        same = self._labelled_predicates.get(predicate.name.casefold(), [])
+        return [p for p in (Predicate(name, predicate.arity) for name in same) if p in self._predicate_ids]
 
     def predicate(self, text: str) -> Predicate:
         """Return the predicate that `text` names: `name`, or `name/arity` if both arities exist, or its label.
@@ -261,7 +279,7 @@ class KnowledgeBase:
             return self.predicate(labelled[0])
         if not labelled and (hint := self._hint_of_wide(text)):
             raise UnknownName("predicate", text, (), hint)
-        raise _unclear("predicate", text, labelled, [p.name for p in self.predicates], self.predicate_labels)
+        raise unclear_name("predicate", text, labelled, [p.name for p in self.predicates], self.predicate_labels)
 
     def wide_predicate(self, text: str) -> Symbol | None:
         """Return the predicate of three or more arguments that `text` names, as `name` or `name/arity`, or None."""
@@ -380,10 +398,18 @@ def _by_label(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     return found
 
 
-def _unclear(
+def unclear_name(
     kind: str, text: str, labelled: Sequence[str], names: Iterable[str], labels: Mapping[str, str]
 ) -> UnknownName:
-    """Return the error for a `text` that is the label of several names, or of none."""
+    """Return the error for a `text` that is the label of several names, or of none.
+
+    Args:
+        kind: what `text` should name, such as "entity".
+        text: the text.
+        labelled: the names that have it as their label.
+        names: names that may have been meant.
+        labels: labels that may have been meant, by name.
+    """
     if labelled:
         some = ", ".join(sorted(labelled)[:SHOWN_NAMES])
         more = f" and {len(labelled) - SHOWN_NAMES} more" if len(labelled) > SHOWN_NAMES else ""

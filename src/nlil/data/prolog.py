@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import DataError
-from ..logic.tokens import Fault, Token, tokenize, unclosed
+from ..logic.tokens import FACTS, Fault, Token, tokenize, unclosed
 from .arrow import string_array
 from .builder import ROWS_PER_BATCH, Batch, Row, encoded
 from .columns import MAX_ARGUMENTS
@@ -86,7 +86,7 @@ def _clauses(path: Path) -> Iterator[_FactTokens]:
         text += block
         begin, tokens = 0, []
         try:
-            for token in tokenize(text):
+            for token in tokenize(text, FACTS):
                 if token.is_mark("."):
                     first = tokens[0].offset if tokens else token.offset
                     line += text.count("\n", begin, first)

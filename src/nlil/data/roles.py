@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from .arrays import Mask
 from .arrow import string_array
 from .builder import Batch, encoded
-from .columns import ColumnLayout
+from .columns import POSITIONAL, ColumnLayout
 
 SPLIT_OF = {
     **dict.fromkeys(("train", "training", ""), "train"),
@@ -57,24 +57,48 @@ def row_labels(roles: Mapping[str, Any]) -> dict[str, str]:
 
 
 def with_doubt(batches: Iterable[Batch], layout: ColumnLayout, table: str) -> Iterator[Batch]:
-    """Yield the `batches`, the first with a doubt if its predicates look like another column of the `layout`.
+    """Yield the `batches`, the first with a doubt if its first fact looks like a header, or its predicates like another
+    column of the `layout`.
 
     The doubt begins with the name of the `table`.
     """
     for i, batch in enumerate(batches):
-        doubt = doubt_about(batch, layout) if i == 0 else ""
+        doubt = (header_doubt(batch, layout) or doubt_about(batch, layout)) if i == 0 else ""
         yield replace(batch, doubt=f"{table}: {doubt}") if doubt else batch
+
+
+def header_doubt(batch: Batch, layout: ColumnLayout) -> str:
+    """Return a sentence if the first line of a text file without a known header looks like one; else nothing.
+
+    It does if none of its names is in another line of the `batch`, while other lines share a predicate. The `layout` of
+    a file without a known header is the positional one.
+    """
+    if layout is not POSITIONAL or len(batch.predicate.dictionary) >= len(batch):
+        return ""
+    columns = [batch.subject, batch.predicate, *([] if batch.object is None else [batch.object])]
+    names = [column[0].as_py() for column in columns]
+    for column in columns:
+        below = column.slice(1).cast(pa.large_string())
+        if any(name is None or "," in name or pc.any(pc.equal(below, name)).as_py() for name in names):
+            return ""
+    chosen = ",".join(f"{role}={name}" for role, name in zip(("subject", "predicate", "object"), names))
+    return f"the first line looks like a header, but is read as a fact; if it is one, add --columns {chosen!r}"
 
 
 def doubt_about(batch: Batch, layout: ColumnLayout) -> str:
     """Return a sentence if the predicates of a batch with this `layout` look like another column; else nothing.
 
     They do if there is more than one for every ten facts, or if most of them are also entities. The column with the
-    fewest names is then more likely to be the predicate.
+    fewest names is then more likely to be the predicate; two columns are more likely to be subjects and objects.
     """
-    if batch.object is None or "predicate" not in layout.place or len(batch) < LEAST_FACTS:
+    if "predicate" not in layout.place or len(batch) < LEAST_FACTS:
         return ""
-    names = {"subject": batch.subject, "predicate": batch.predicate, "object": batch.object}
+    is_unary = batch.object is None
+    names = {
+        "subject": batch.subject,
+        "predicate": batch.predicate,
+        "object": batch.subject if is_unary else batch.object,
+    }
     distinct = {role: column.dictionary for role, column in names.items()}
     predicates, entities = distinct["predicate"], pa.concat_arrays([distinct["subject"], distinct["object"]])
     are_entities = pc.sum(pc.is_in(predicates, entities)).as_py() > len(predicates) / 2
@@ -82,6 +106,9 @@ def doubt_about(batch: Batch, layout: ColumnLayout) -> str:
         return ""
     why = f"{len(predicates):,} predicates in {len(batch):,} facts"
     why += ", most of which are entities too" if are_entities else ""
+    if is_unary:
+        chosen = f"subject={layout.place['subject'] + 1},object={layout.place['predicate'] + 1}"
+        return f"{why}, all unary: if each line is a pair of entities, add --columns {chosen}"
     fewest = min(distinct, key=lambda role: (len(distinct[role]), role != "predicate"))
     ends = [role for role in names if role != fewest]
     order = {"subject": ends[0], "predicate": fewest, "object": ends[1]}

@@ -5,8 +5,10 @@ Columns of facts are those that the user names, else found by name, else by posi
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import DataError, in_file, require
+from ..logic.query import Query, parse_query
 from .builder import Batch, Collected, FactCollector, Row, code_of_empty, encoded
-from .columns import ADVICE, FURTHER_ARGUMENTS, POSITIONAL, ColumnLayout, GivenColumns, find_layout, parse_columns
+from .columns import (
+    ADVICE,
+    FURTHER_ARGUMENTS,
+    POSITIONAL,
+    PREDICATES,
+    ColumnLayout,
+    GivenColumns,
+    find_layout,
+    parse_columns,
+)
 from .delimited import TableRows, read_rows
 from .facts import Facts, Splits
 from .files import UTF8, ending, readable, stem
@@ -330,22 +342,65 @@ def any_table_batches(table: Any, columns: str | Mapping[str, Any] | None = None
 
 def frame_batches(frame: Any, columns: str | Mapping[str, Any] | None = None) -> list[Batch]:
     """Return the facts of a DataFrame `frame`, by name; `columns` as in `from_arrow`."""
+    return _table_batches(_arrow_frame(frame), columns, refuse_missing=True)
+
+
+def _arrow_frame(frame: Any) -> pa.Table:
     require("pandas", "graph", "reading data frames")
     try:
-        table = pa.Table.from_pandas(frame, preserve_index=False)
+        return pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise DataError(f"expected columns with values of one type each, got: {error}") from error
-    return _table_batches(table, columns, refuse_missing=True)
 
 
 def _table_batches(table: pa.Table, columns: str | Mapping[str, Any] | None, refuse_missing: bool) -> list[Batch]:
     given = parse_columns(columns)
-    layout = table_layout(table.column_names, given)
-    chosen = {role: table.column(i).combine_chunks() for role, i in layout.place.items()}
-    batches = list(table_facts(chosen, layout, refuse_missing=refuse_missing))
+    with _advice_in_python():
+        layout = table_layout(table.column_names, given)
+        chosen = {role: table.column(i).combine_chunks() for role, i in layout.place.items()}
+        batches = list(table_facts(chosen, layout, refuse_missing=refuse_missing))
     if not given and batches and (doubt := doubt_about(batches[0], layout)):
-        warnings.warn(doubt.replace("--columns ", "columns="), stacklevel=5)
+        warnings.warn(_in_python(doubt), stacklevel=5)
     return batches
+
+
+def _in_python(message: str) -> str:
+    """Return a `message` with the option of the command line as an argument.
+
+    >>> _in_python("name them, for example --columns subject=1,object=2")
+    'name them, for example columns="subject=1,object=2"'
+    """
+    return re.sub(r"--columns ([^\s;)]+)", r'columns="\1"', message)
+
+
+@contextmanager
+def _advice_in_python() -> Iterator[None]:
+    """Let a DataError of this block advise an argument, not an option of the command line."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(_in_python(str(error))) from error
+
+
+def frame_queries(frame: Any, columns: str | Mapping[str, Any] | None = None) -> list[Query]:
+    """Return the query of each row of a DataFrame `frame`; `columns` as in `from_arrow`.
+
+    A single column holds queries as text. Otherwise the query asks for an end that is missing, empty or `?`, or for the
+    object if it has no column.
+    """
+    table = _arrow_frame(frame)
+    if table.num_columns == 1:
+        return [parse_query(text) for text in table_names(table.column(0), "a query").to_pylist()]
+    with _advice_in_python():
+        place = table_layout(table.column_names, parse_columns(columns)).place
+        ends = [_strings(table.column(place[role]), 0).to_pylist() for role in ("subject", "object") if role in place]
+        predicates = table_names(table.column(place["predicate"]), "a predicate").to_pylist()
+    ends += [[None] * len(predicates)] * (2 - len(ends))
+    return [Query(name, (_known_end(s), _known_end(o))) for name, s, o in zip(predicates, *ends)]
+
+
+def _known_end(name: str | None) -> str | None:
+    return None if name is None or name.strip() in ("", "?") else name
 
 
 def to_pandas(kb: KnowledgeBase, facts: Facts) -> Any:
@@ -368,8 +423,9 @@ def from_networkx(
 ) -> KnowledgeBase:
     """Make a base from the edges of `graph`, a DiGraph or MultiDiGraph.
 
-    The edge attribute `predicate`, or otherwise the key of the edge, names the predicate. The node attribute `unary`
-    (one name or several) gives unary facts; `weight` names an edge attribute in [0, 1]; None: all weights are 1.
+    The edge attribute `predicate`, or one of a usual name (relation, type, label, ...), or else the key of the edge,
+    names the predicate. The node attribute `unary` (one name or several) gives unary facts; `weight` names an edge
+    attribute in [0, 1]; None: all weights are 1.
     """
     require("networkx", "graph", "reading NetworkX graphs")
     if not graph.is_directed():
@@ -385,11 +441,11 @@ def from_networkx(
         (str(node), name, None, 1.0) for node, data in graph.nodes(data=True) for name in _names(data.get(unary))
     ]
     for subject, object, key, data in edges:
-        name = data.get(predicate, key)
+        name = next((data[one] for one in (predicate, *PREDICATES, "label") if one in data), key)
         if not isinstance(name, str):
             raise DataError(
-                f"edge ({subject!r}, {object!r}): expected a predicate as the attribute "
-                f"{predicate!r} or as the key, got {name!r}"
+                f"edge ({subject!r}, {object!r}): expected a predicate as the attribute {predicate!r} or as the key, "
+                f"got the attributes {list(map(str, data))}; name it: KnowledgeBase.from_networkx(graph, predicate=...)"
             )
         rows.append((str(subject), name, str(object), 1.0 if weight is None else float(data.get(weight, 1.0))))
     collector = FactCollector()

@@ -53,7 +53,7 @@ def split(
     Args:
         source: Anything that `nlil.learn` takes; by time, a table: a file, a folder, a DataFrame or an Arrow table.
         by: random: a share of the facts, where every entity and every predicate keeps a training fact; entity: all
-        facts of a share of the subjects; time: the latest facts, by the column that `columns` assigns to time.
+            facts of a share of the subjects; time: the latest facts, by the column that `columns` assigns to time.
         valid: The share of validation facts.
         test: The share of test facts.
         seed: Chooses them.

@@ -27,6 +27,7 @@ from ..kernel.aggregation import no_rule, score
 from ..kernel.binding import bind
 from ..kernel.calibration import Calibration
 from ..kernel.ruleset import RuleSet
+from ..logic.figures import number
 from ..logic.labels import Labels
 from ..logic.predicate import Fact, Predicate
 from ..logic.rule import ScoredRule
@@ -38,6 +39,8 @@ from .ranking import Ranker
 
 ROOM = 1 << 20
 """Additional candidates in the list of the best facts before it is truncated."""
+SHOWN = 20
+"""Facts that `str` and a notebook show."""
 
 
 class NewFact(NamedTuple):
@@ -94,6 +97,25 @@ class NewFacts(Sequence[NewFact]):
 
     def __repr__(self) -> str:
         return f"<NewFacts: {len(self):,}{f', the first {fact_text(self[0].fact)}' if len(self) else ''}>"
+
+    def __str__(self) -> str:
+        """The first facts, one in each line, with their labels."""
+        lines = [
+            f"{labels}{'' if chance is None else f'   probability {number(chance)}'}   score {number(score)}"
+            for labels, chance, score in self._shown()
+        ]
+        more = len(self) - len(lines)
+        return "\n".join([*lines, *([f"... and {more:,} more"] if more else [])]) or "no facts"
+
+    def _repr_html_(self) -> str:
+        from ..logic.html import table_html
+
+        rows = [(label, "" if chance is None else chance, score) for label, chance, score in self._shown()]
+        return table_html(("new fact", "probability", "score"), rows, f"{len(rows):,} of {len(self):,} facts")
+
+    def _shown(self) -> list[tuple[str, float | None, float]]:
+        labels = Labels.of(self.kb)
+        return [(labels.fact(new.fact), new.probability, new.score) for new in self[:SHOWN]]
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield each fact as plain values; a rule is text."""

@@ -21,7 +21,7 @@ Z_95 = 1.959964
 """Normal quantile of a two-sided 95 % interval."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Metrics:
     """The figures of an evaluation, as fractions of 1.
 
@@ -63,12 +63,15 @@ class Metrics:
 
     def __str__(self) -> str:
         figures = "  ".join(f"{name} {value:.4f}" for name, value in self.values.items())
-        return f"{figures}  ({self.num_queries} queries, {self.num_rules} rules, {self.seconds:.1f} s)"
+        return f"{figures}  ({self.num_queries:,} queries, {self.num_rules:,} rules, {self.seconds:.1f} s)"
+
+    def __repr__(self) -> str:
+        return f"<Metrics: {self}>"
 
     def __rich__(self) -> Any:
         from rich.table import Table
 
-        table = Table(title=f"{self.num_queries} queries, {self.num_rules} rules", title_justify="left")
+        table = Table(title=f"{self.num_queries:,} queries, {self.num_rules:,} rules", title_justify="left")
         table.add_column("figure")
         table.add_column("value", justify="right")
         for name, value in self.values.items():
@@ -79,7 +82,7 @@ class Metrics:
         from ..logic.html import table_html
 
         rows = [(name, f"{value:.4f}") for name, value in self.values.items()]
-        return table_html(("figure", "value"), rows, f"{self.num_queries} queries, {self.num_rules} rules")
+        return table_html(("figure", "value"), rows, f"{self.num_queries:,} queries, {self.num_rules:,} rules")
 
 
 def rank_figures(ranks: Ranks, chosen: Mask | slice = slice(None)) -> dict[str, float]:

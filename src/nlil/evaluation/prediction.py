@@ -19,6 +19,7 @@ from ..kernel.binding import bind
 from ..kernel.calibration import Calibration
 from ..kernel.ruleset import RuleSet
 from ..logic.figures import number
+from ..logic.predicate import Predicate
 from ..logic.query import Query, parse_query
 from .fact_scores import fact_evidence
 from .members import MemberScorer
@@ -245,7 +246,7 @@ class Predictor:
         kb = self.kb
 
         def column(names: pa.DictionaryArray) -> Ids:
-            return np.append(kb.entities.ids_of(Vocabulary(names.dictionary)), np.int32(-1))[
+            return np.append(kb.entity_ids(Vocabulary(names.dictionary)), np.int32(-1))[
                 to_numpy(names.indices, null=-1)
             ]
 
@@ -255,11 +256,17 @@ class Predictor:
         if batch.object is not None:
             is_binary = to_numpy(batch.object.indices, null=-1) >= 0
             object = column(batch.object)
-        id_of = {(p.name, p.arity): i for i, p in enumerate(kb.predicates)}
-        table = [[id_of.get((name, arity), -1) for arity in (1, 2)] for name in batch.predicate.dictionary.to_pylist()]
+        names = batch.predicate.dictionary.to_pylist()
+        table = [[_predicate_id(kb, Predicate(name, arity)) for arity in (1, 2)] for name in names]
         predicate = np.asarray(table, np.int32).reshape(-1, 2)[to_numpy(batch.predicate.indices), is_binary.astype(int)]
         unknown = (subject < 0) | (predicate < 0) | (is_binary & (object < 0))
         return Facts(np.where(unknown, 0, predicate), np.where(unknown, -1, subject), np.where(unknown, -1, object))
+
+
+def _predicate_id(kb: KnowledgeBase, predicate: Predicate) -> int:
+    """Return the id of the `predicate`, also by short name or label; -1 if it is unknown or ambiguous."""
+    found = kb.predicates_named(predicate)
+    return kb.predicate_id(found[0]) if len(found) == 1 else -1
 
 
 def predict(

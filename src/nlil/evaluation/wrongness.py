@@ -37,8 +37,9 @@ MAX_DRAWS = 20
 """How often another entity is drawn before a fact is kept: its predicate may hold for nearly all pairs."""
 PLANTED_SHARE = 0.05
 """The share of the facts that are replaced at once; with more, rules would no longer hold."""
-ENOUGH_PLANTED, LEAST_PLANTED, MOST_PLANTED = 200, 50, 2000
-"""Facts are planted round by round until there are enough. Fewer than the least do not determine a map."""
+ENOUGH_PLANTED, MOST_PLANTED = 200, 2000
+"""Facts are planted round by round until there are enough. Fewer do not determine a map: with 160 facts, two right ones
+that look unusual had a probability of .67."""
 MAX_ROUNDS = 10
 LEAST_EVIDENCE = 1e-3
 """The smallest evidence that is distinguished from none, in natural units: the logarithm needs a floor."""
@@ -98,14 +99,14 @@ def fit_wrongness(
     for arity, rivals in sorted(given.items()):
         rows = np.flatnonzero(kb.facts.isin(rivals.facts))
         at_once = min(int(PLANTED_SHARE * len(rows)), MOST_PLANTED)
-        if at_once * MAX_ROUNDS < LEAST_PLANTED:
+        if at_once * MAX_ROUNDS < ENOUGH_PLANTED:
             continue
         parts: list[FactRivals] = []
         for _ in range(min(MAX_ROUNDS, -(-ENOUGH_PLANTED // at_once))):
             changed, wrong = plant(kb, random.permutation(rows)[:at_once], Facts.empty(), random)
             wrong = wrong[np.isin(wrong.predicate, rivals.facts.predicate)]
             parts += fact_rivals(rules, changed, wrong, threads, memory, progress).values()
-        if sum(len(part.facts) for part in parts) >= LEAST_PLANTED:
+        if 2 * sum(len(part.facts) for part in parts) >= ENOUGH_PLANTED:
             found[arity] = _fit(rivals, FactRivals.join(parts), rules.aggregation.unit, kb.num_predicates)
     return found
 

@@ -83,7 +83,7 @@ class Preference:
         return Item(f"{title}: {figure}", note, tuple(lines) or (Item("nothing that the other lacks"),))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Contrast(HasOutline):
     """Why `first` rather than `second`; each holds only what the other lacks."""
 

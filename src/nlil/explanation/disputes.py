@@ -51,14 +51,15 @@ MAX_WAYS, MAX_COMPARED = 2, 20
 """Groundings shown for each of these rules, and the number compared."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Dispute(HasOutline):
     """The rules doubt `fact`: `wrong` is the probability that it is wrong, None if there were too few facts to tell.
 
     Mostly they prefer `competitor`, whose `competitor_score` is higher than `own_score`; it is None where they prefer
-    nothing. `own_probability` and `competitor_probability` belong to the scores, and tell how probable these are as new
-    facts; `margin` is their difference, or that of the scores if they are unknown. `reasons` are the strongest rules
-    for the competitor, and `evidence` has some groundings of each, with `fact` hidden.
+    nothing, and for unary facts other than classes, which have no alternative. `own_probability` and
+    `competitor_probability` belong to the scores, and tell how probable these are as new facts; `margin` is their
+    difference, or that of the scores if they are unknown. `reasons` are the strongest rules for the competitor, and
+    `evidence` has some groundings of each, with `fact` hidden.
     """
 
     fact: Fact
@@ -104,7 +105,7 @@ class Dispute(HasOutline):
         other, other_score = probability_text(self.competitor_probability, self.competitor_score)
         doubt = "" if self.wrong is None else f"wrong with probability {chance(self.wrong)}; by the rules "
         if self.competitor is None:
-            return Item(f"{self.labels.fact(self.fact)}, {doubt}{own}, and so has everything else", score)
+            return Item(f"{self.labels.fact(self.fact)}, {doubt}{own}", score.removesuffix("; "))
         title = f"{self.labels.fact(self.fact)}, {doubt}{own}: the rules prefer "
         title += f"{self.labels.fact(self.competitor)}, {other}"
         note = f"{score.removesuffix('; ')} against {other_score.removesuffix('; ')}" if score else ""
@@ -279,13 +280,12 @@ def _dispute(firing: Firing, probabilities: Probabilities, case: Case) -> Disput
     own = float(score(np.array([case.own]))[0])
     wrong = None if case.wrong < 0 else case.wrong * RESOLUTION
     probability = probabilities.probability(fact, own)
-    if case.rival == NO_RIVAL:
+    if case.rival == NO_RIVAL or (y == NO_OBJECT and target not in kb.classes):
+        # That another entity is more probable tells how unusual the fact is, but p(b) does not take the place of p(a).
         margin = round(case.margin * RESOLUTION, 9)
         return Dispute(fact, own, None, 0.0, margin, (), (), Labels.of(kb), probability, None, wrong)
     if y == NO_OBJECT and target in kb.classes:
         competitor, fired = kb.fact(case.rival, x), firing.member(case.rival, x)
-    elif y == NO_OBJECT:
-        competitor, fired = kb.fact(target, case.rival), firing.member(target, case.rival)
     else:
         pair = (case.rival, y) if case.direction else (x, case.rival)
         competitor = kb.fact(target, *pair)

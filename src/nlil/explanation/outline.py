@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 MASK = Constant("")
 """Stands for any entity when rules are compared that differ in one."""
+MAX_REPR = 200
+"""Limit of the characters of a `repr`."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,10 @@ class Item:
 
 
 class HasOutline(ABC):
-    """A value with an outline that `str`, a terminal and a notebook show."""
+    """A value with an outline that `str`, a terminal and a notebook show; `repr` is its first line.
+
+    Dataclasses must say `repr=False`: otherwise they would print every field.
+    """
 
     @abstractmethod
     def outline(self) -> Item:
@@ -45,6 +50,10 @@ class HasOutline(ABC):
 
     def __str__(self) -> str:
         return as_text(self.outline())
+
+    def __repr__(self) -> str:
+        text = self.outline().text
+        return f"<{type(self).__name__}: {shortened(text)}>"
 
     def __rich__(self) -> Tree:
         return as_tree(self.outline())
@@ -55,6 +64,12 @@ class HasOutline(ABC):
 
     def _repr_html_(self) -> str:
         return self.to_html()
+
+
+def shortened(text: str) -> str:
+    """Return the first line of `text`, with at most MAX_REPR characters."""
+    line = text.partition("\n")[0]
+    return line if len(line) <= MAX_REPR else f"{line[: MAX_REPR - 3]}..."
 
 
 def known_text(known: bool) -> str:

@@ -70,7 +70,7 @@ class Instance:
     is_held_out: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RuleCard(HasOutline):
     """A `rule` with its `stats` and `weight`, and its instances.
 

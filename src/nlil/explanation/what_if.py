@@ -22,7 +22,7 @@ from .reasons import NecessaryFact
 from .why import Explainer, Explanation, Side, as_fact
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WhatIf(HasOutline):
     """The explanation `before`, and the one `after` adding the facts `added` and removing those `removed`."""
 
@@ -72,7 +72,7 @@ class WhatIf(HasOutline):
         return Item(f"{labels.fact(self.before.fact)}  {figures}", scores, tuple(below))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NecessaryFacts(HasOutline):
     """The `facts` behind the `score` of `fact`, by how far it falls without each.
 

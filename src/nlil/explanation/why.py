@@ -104,7 +104,7 @@ class Excluded:
         return f"excluded: {labels.fact(fact)} and {labels.fact(self.by)} never hold together"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation(HasOutline):
     """Why `fact` has its score, with the fact itself hidden.
 
@@ -202,7 +202,7 @@ class Explanation(HasOutline):
         return brief(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Listing(HasOutline):
     """The full explanation: rules with shares and groundings, facts, and where other rules fail."""
 

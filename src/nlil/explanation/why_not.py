@@ -71,7 +71,7 @@ class SilentRule(ScoredRule):
     remedies: tuple[Remedy, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WhyNot(HasOutline):
     """What `fact` lacks, with the fact itself hidden. `score` is its score; `known` says whether the data has it.
 

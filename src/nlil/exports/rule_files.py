@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..data.vocabulary import Vocabulary
 from ..errors import DataError, NlilError, RuleSyntaxError, in_file
 from ..logic.parse import parse_program, parse_rule
 from ..logic.predicate import Predicate, Step
@@ -28,6 +29,7 @@ from .rule_columns import RuleColumns, RuleTexts
 if TYPE_CHECKING:
     from ..data.arrays import Longs
     from ..data.dataset import Dataset
+    from ..data.kb import KnowledgeBase
     from ..kernel.aggregation import Aggregation
     from ..kernel.exclusion import Exclusion
     from ..kernel.ruleset import RuleSet
@@ -143,7 +145,7 @@ class RuleFile:
         from ..kernel.counting import count_statistics
 
         kb, negatives = dataset.kb, dataset.splits.negatives.get("train")
-        bound = bind(self.rules, kb)
+        bound = bind(self.rules if self.is_foreign else _with_names_of(kb, self.rules), kb)
         unknown = np.concatenate((bound.unknown_predicates, bound.unknown_constants))
         if len(unknown):
             row = int(unknown.min())
@@ -160,20 +162,33 @@ class RuleFile:
     def _exclusions(self, dataset: Dataset) -> tuple[Exclusion, ...]:
         from ..search.exclusions import count_exclusions
 
+        kb, named = dataset.kb, []
         for (target, step), place in self.denials:
             try:
-                dataset.kb.predicate_id(target)
-                dataset.kb.predicate_id(step.predicate)
+                pair = kb.named_predicate(target), Step(kb.named_predicate(step.predicate), step.inverse)
             except NlilError as error:
                 raise NlilError(f"{place}: {error}") from error
-        return count_exclusions(dataset.kb, [denial for denial, _ in self.denials])
+            named.append(pair)
+        return count_exclusions(kb, named)
+
+
+def _with_names_of(kb: KnowledgeBase, rules: RuleSet) -> RuleSet:
+    """Return the `rules` with the names of `kb` in place of short names and labels; unknown names stay."""
+    found = kb.entity_ids(rules.entities)
+    entities = [kb.entities.name(id) if id >= 0 else name for id, name in zip(found.tolist(), rules.entities)]
+    return replace(rules, predicates=tuple(_named(kb, p) for p in rules.predicates), entities=Vocabulary(entities))
+
+
+def _named(kb: KnowledgeBase, predicate: Predicate) -> Predicate:
+    found = kb.predicates_named(predicate)
+    return found[0] if len(found) == 1 else predicate
 
 
 def _refuse_unknown(rule: Rule, place: str, dataset: Dataset) -> None:
     """Raise NlilError for the first name of the rule that the data does not have."""
     try:
         for predicate in (rule.target, *sorted(rule.predicates)):
-            dataset.kb.predicate_id(predicate)
+            dataset.kb.named_predicate(predicate)
         for constant in sorted(rule.constants):
             dataset.kb.entity_id(constant)
     except NlilError as error:

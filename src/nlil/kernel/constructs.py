@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..data.arrays import Longs, Mask
-from ..errors import ConfigError, UnknownName
+from ..data.kb import unclear_name
+from ..errors import ConfigError
 from .bodies import AND, ANY_NODE, NO_STEP, NOT, OR, X_NODE, Y_NODE, unary_mask
 from .ruleset import NO_ENTITY, RuleSet
 
@@ -89,17 +90,18 @@ def matching_rows(
 def mentions(rules: RuleSet, name: str) -> Mask:
     """Return which rules have the predicate `name` in their body, or the entity `name` anywhere.
 
-    Labels count as names. Raises UnknownName if there is neither.
+    Labels count as names. Raises UnknownName if there is neither, or if it is the label of several entities.
     """
-    predicates = [
-        i for i, p in enumerate(rules.predicates) if name in (p.name, str(p), rules.predicate_labels.get(p.name))
-    ]
+    labels, label = rules.predicate_labels, name.casefold()
+    predicates = [i for i, p in enumerate(rules.predicates) if name in (p.name, str(p))]
     entity = rules.entities.find(name)
     if entity is None and not predicates:
-        same = [one for one, label in rules.entity_labels.items() if label == name]
+        predicates = [i for i, p in enumerate(rules.predicates) if labels.get(p.name, "").casefold() == label]
+        same = [one for one, text in rules.entity_labels.items() if text.casefold() == label]
         entity = rules.entities.find(same[0]) if len(same) == 1 else None
-    if entity is None and not predicates:
-        raise UnknownName("predicate or entity", name, [p.name for p in rules.predicates])
+        if entity is None and not predicates:
+            names = [p.name for p in rules.predicates]
+            raise unclear_name("predicate or entity", name, same, names, labels)
     if not len(rules):
         return np.zeros(0, bool)
     lines = rules.bodies.lines

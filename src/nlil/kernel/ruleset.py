@@ -253,8 +253,11 @@ class RuleSet:
     @overload
     def __getitem__(self, row: int) -> ScoredRule: ...
     @overload
-    def __getitem__(self, row: slice) -> RuleSet: ...
-    def __getitem__(self, row: int | slice) -> ScoredRule | RuleSet:
+    def __getitem__(self, row: slice | str) -> RuleSet: ...
+    def __getitem__(self, row: int | slice | str) -> ScoredRule | RuleSet:
+        """Return the rule of a row, the rules of a range of rows, or those of a target by name."""
+        if isinstance(row, str):
+            return self.for_target(row)
         if isinstance(row, slice):
             return replace(self.take(row), calibration=self.calibration)
         if not -len(self) <= row < len(self):

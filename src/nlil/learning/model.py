@@ -58,24 +58,27 @@ class Model(Applied):
         """The few rules per target that do nearly the work of all. Raises ConfigError if none were chosen."""
         return self.learned.with_theory().rules
 
-    def predict(self, query: str | Query | Iterable[str], top: int = 10) -> Any:
+    def predict(self, query: Any, top: int = 10) -> Any:
         """Return the best answers to a query such as "uncle(alice, ?)".
 
         Args:
-            query: One query, which gives Answers, or several (a list or a column), which give a DataFrame with the
-                columns query, rank, entity, label, probability, score and known.
+            query: One query, which gives Answers; or several, which give a DataFrame with the columns query, rank,
+                entity, label, probability, score and known. Several queries are a list, a column, or a DataFrame of
+                facts in which one end is missing, empty or `?`.
             top: The number of answers to each query.
         """
         if isinstance(query, str | Query):
             return self._answers(query, top)
+        from ..data.tables import frame_queries
         from ..errors import require
 
         require("pandas", "graph", "a table of answers")
         import pandas
 
+        several = frame_queries(query, self.config.columns) if hasattr(query, "itertuples") else query
         rows = [
-            {"query": one, "rank": rank, **answer.to_dict()}
-            for one in query
+            {"query": str(one), "rank": rank, **answer.to_dict()}
+            for one in several
             for rank, answer in enumerate(self._answers(one, top), start=1)
         ]
         names = ("query", "rank", "entity", "label", "probability", "score", "known")

@@ -121,7 +121,11 @@ class Applied:
         """Measure how well the rules predict the facts of a `split`. Raises DataError if it has none."""
         facts = self.dataset.splits[split]
         if not len(facts):
-            raise DataError(f"{self.dataset.name} has no {split} facts; choose another split (--split)")
+            others = " or ".join(name for name in ("train", "valid", "test") if len(self.dataset.splits[name]))
+            raise DataError(
+                f"{self.dataset.name} has no {split} facts; divide its facts with nlil split, or choose another split "
+                f"(--split, in Python split=...): {others}"
+            )
         config = self.config
         check_memory(config.memory, len(self.dataset.kb.facts), len(self.rules))
         from ..evaluation.protocol import evaluate
@@ -290,7 +294,9 @@ def open_run(
     if theory:
         learned = learned.with_theory(size)
     if data is None and info.source is None:
-        raise RunError("the run does not say which data it was learned from; name the data (--data)", path)
+        raise RunError(
+            "the run does not say which data it was learned from; name the data (--data, in Python data=...)", path
+        )
     options = learned.config.data_options()
     if data is None:
         options = replace(options, **(reading or {}))

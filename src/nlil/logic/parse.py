@@ -74,7 +74,8 @@ def parse_program(text: str) -> tuple[list[tuple[Rule, int]], list[tuple[tuple[P
         number = bisect_right(begins, fault.offset)
         begin = begins[number - 1]
         line_text = text[begin:].partition("\n")[0]
-        raise RuleSyntaxError(f"{fault.message} (line {number})", line_text, fault.offset - begin + 1) from None
+        place = number if "\n" in text.strip() else None
+        raise RuleSyntaxError(fault.message, line_text, fault.offset - begin + 1, place) from None
     return rules, denials
 
 

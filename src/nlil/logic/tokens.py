@@ -54,9 +54,9 @@ def _grammar(*own: str) -> re.Pattern[str]:
     alternatives = "|".join(own)
     return re.compile(
         rf"""(?P<space>(?:\s+|%[^\n]*|/\*[\s\S]*?\*/)*+)
-          (?:(?P<word>[^\W\d]\w*)
-           |(?P<open>(?:/\*[\s\S]*|{_QUOTE}|{_STRING})\Z)
+          (?:(?P<open>(?:/\*[\s\S]*|{_QUOTE}|{_STRING})\Z)
            |{alternatives}
+           |(?P<word>[^\W\d]\w*)
            |(?P<quoted>{QUOTED}|{STRING})
            |(?P<end>\Z)
            |(?P<other>\w+|[\s\S]))""",
@@ -64,11 +64,11 @@ def _grammar(*own: str) -> re.Pattern[str]:
     )
 
 
-RULES = _grammar(
-    r"(?P<mark>:-|-->|<=|<-|\\\+|\\=|[=(),;.])",
-    r"(?P<name>[+-]?\d++(?:\.\d++)?(?:[eE][+-]?\d++)?(?!\w))",
-)
-"""Rules and facts: a few marks, and numbers with their sign."""
+_MARKS, _NUMBER = r"(?P<mark>:-|-->|<=|<-|\\\+|\\=|[=(),;.])", r"[+-]?\d++(?:\.\d++)?(?:[eE][+-]?\d++)?(?!\w)"
+FACTS = _grammar(_MARKS, rf"(?P<name>{_NUMBER})")
+"""A few marks, and numbers with their sign."""
+RULES = _grammar(_MARKS, rf"(?P<name>{_NUMBER}|(?:[^\W\d]\w*+)?:\w[\w-]*+)")
+"""Facts, and names with a prefix: `ex:ann`, `:ann`."""
 TERMS = _grammar(
     r"(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)",
     r"(?P<stop>\.(?=\s|%|\Z|[a-z]|:-))",
@@ -91,7 +91,7 @@ _CHARACTERS = {
 def tokenize(text: str, grammar: re.Pattern[str] = RULES) -> Iterator[Token]:
     """Yield every token of `text`; the last one is `end`. A quote that is not closed on its line raises Fault.
 
-    `grammar` is RULES or TERMS.
+    `grammar` is RULES, FACTS or TERMS.
     """
     for match in grammar.finditer(text):
         kind = match.lastgroup or "end"

@@ -47,7 +47,7 @@ class ChainEdges(NamedTuple):
         span: (steps, entities, 2), the range of the edges of an entity; its begin is stored as ~begin if not `cheap`.
         neighbour: (steps, edges).
         ways: (steps, entities, 2), the chain an entry was written for, and the number of continuations, at most
-        MAX_WAYS.
+            MAX_WAYS.
         chain: by step, the number of the chain for which this step and the following were written.
         steps: by step, the code it was written for; -1 if only for some starts.
         cheap: up to this many continuations are walked again without a test (CHEAP).

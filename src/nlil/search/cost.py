@@ -7,7 +7,7 @@ numbers decide how many rules fit into memory (`most_rules`) and whether a base 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,6 +16,8 @@ import numpy as np
 from ..data.kb import KnowledgeBase
 from ..errors import LimitError
 from ..kernel.pool import SCRATCH_SHARE
+from ..logic.predicate import Predicate
+from .sampled_heads import num_constant_rules
 
 PROCESS_BYTES = 150e6
 """Python with the libraries that learning needs."""
@@ -45,7 +47,15 @@ TARGET_SECONDS, TARGET_ENTITY_SECONDS = 0.1, 1.8e-6
 QUERY_SECONDS, QUERY_ENTITY_SECONDS = 5e-4, 3e-8
 """Per query of weighing and calibration; and more per entity."""
 QUERIES = 20_000
-"""Number of these queries on a small base."""
+"""At most this many queries on a base of few entities; a base of few facts has two for each fact."""
+RULES_PER_EDGE = 0.25
+"""Anchored rules of generated graphs, per edge walked."""
+SHARE = 0.5
+"""Share of the bodies of up to two steps that have enough support for a target."""
+MOST_CHAINS, MOST_UNARY = 200, 1_000
+"""Of these, at most so many for a binary and for a unary target."""
+GENERATED_CHAINS = 20
+"""Chains for each target of a generated graph, where few predicates meet."""
 RULE_SECONDS = 5e-7
 """Per rule: to join and write it."""
 WRITE_SHARE = 0.25
@@ -63,12 +73,14 @@ class Size(NamedTuple):
     """The counts that determine the cost.
 
     Attributes:
-        facts: binary training facts.
+        facts: training facts.
         entities: entities of the base.
-        targets: binary predicates with facts.
+        targets: predicates with facts.
         near: summed over all facts, the edges at the end with fewer: chains of two steps are found from these.
         walked: edges walked to count anchored rules, over all heads with enough facts.
         heads: heads q(X, c) with enough facts; each has a prior.
+        anchored: anchored and half-anchored rules, as far as memory allows.
+        others: chains, and rules of unary targets.
     """
 
     facts: float
@@ -77,15 +89,29 @@ class Size(NamedTuple):
     near: float
     walked: float
     heads: float
+    anchored: float
+    others: float
 
     @classmethod
-    def of(cls, kb: KnowledgeBase, min_support: int = 2) -> Size:
-        """Count `kb`, predicate by predicate; heads are those with `min_support` facts."""
-        facts, count = kb.crisp.binary, kb.num_entities
+    def of(
+        cls,
+        kb: KnowledgeBase,
+        min_support: int = 2,
+        min_confidence: float = 0.0,
+        targets: Collection[Predicate] | None = None,
+    ) -> Size:
+        """Count `kb`, predicate by predicate; heads are those with `min_support` facts.
+
+        Rules need this support and `min_confidence`; `targets` are the predicates to learn, None: all.
+        """
+        kb = kb.crisp
+        facts, count = kb.binary, kb.num_entities
         degree = np.bincount(facts.subject, minlength=count) + np.bincount(facts.object, minlength=count)
         near = int(np.minimum(degree[facts.subject], degree[facts.object]).sum())
-        walked, heads, targets = 0, 0, np.unique(facts.predicate)
-        for target in targets.tolist():
+        chosen = [i for i, p in enumerate(kb.predicates) if targets is None or p in targets]
+        walked, heads = 0, 0
+        binary, unary = (np.intersect1d(column, chosen) for column in (facts.predicate, kb.unary.predicate))
+        for target in binary.tolist():
             own = facts.of(target)
             for node, other in ((own.subject, own.object), (own.object, own.subject)):
                 order = np.argsort(node, kind="stable")
@@ -95,13 +121,21 @@ class Size(NamedTuple):
                 left = np.add.reduceat(edges, first) - np.maximum.reduceat(edges, first)
                 walked += int(left[enough].sum())
                 heads += int(enough.sum())
-        return cls(len(facts), count, len(targets), near, walked, heads)
+        codes, sets = 2 * len(np.unique(facts.predicate)), len(np.unique(kb.unary.predicate))
+        others = len(binary) * min(SHARE * codes * (codes + 1), MOST_CHAINS)
+        others += len(unary) * min(SHARE * (codes + 1) * (codes + sets), MOST_UNARY)
+        if kb.graph_of is not None:
+            walked = heads = 0  # scene graphs have no rules with constants
+        rules = num_constant_rules(facts, count, binary, min_support, min_confidence) if heads else 0.0
+        return cls(len(kb.facts), count, len(binary) + len(unary), near, walked, heads, rules, others)
 
     @classmethod
     def generated(cls, facts: float) -> Size:
         """Return the size of a graph with this number of `facts`, generated as in `nlil bench ladder`."""
         millions = facts / 1e6
-        return cls(facts, facts / 8, 220, 6e7 * millions**1.2, 1.3e8 * millions**1.4, 0.33 * facts)
+        walked = 1.3e8 * millions**1.4
+        rules = RULES_PER_EDGE * walked
+        return cls(facts, facts / 8, 220, 6e7 * millions**1.2, walked, 0.33 * facts, rules, GENERATED_CHAINS * 220)
 
 
 @dataclass(frozen=True)
@@ -151,9 +185,9 @@ def cost(size: Size, memory: int, threads: int = 1, constants: bool = True) -> C
         threads: each has its own scratch space; threads whose scratch space does not fit are not used.
         constants: whether anchored rules and priors are counted.
     """
-    anchored = min(0.25 * size.walked, most_rules(memory, int(size.facts), int(size.heads))) if constants else 0.0
-    rules = anchored + (size.heads if constants else 0.0) + 20 * size.targets
-    queries = QUERIES * share_ranked(size.entities)
+    anchored = min(size.anchored, most_rules(memory, int(size.facts), int(size.heads))) if constants else 0.0
+    rules = anchored + (size.heads if constants else 0.0) + size.others
+    queries = min(QUERIES, 2 * size.facts) * share_ranked(size.entities)
     per_query = QUERY_SECONDS + QUERY_ENTITY_SECONDS * size.entities
     per_target = TARGET_SECONDS + TARGET_ENTITY_SECONDS * size.entities
     scratch = ENTITY_BYTES * size.entities

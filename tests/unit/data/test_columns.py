@@ -148,6 +148,36 @@ def test_an_ordinary_base_raises_no_doubt(tmp_path):
     assert read(write(tmp_path / "f.tsv", text)).notes == ()
 
 
+@pytest.mark.parametrize(
+    ("header", "columns"),
+    [
+        ("Person;Verb;Who", "subject=Person,predicate=Verb,object=Who"),
+        ("Person Name;is a", "subject=Person Name,predicate=is a"),
+    ],
+)
+def test_an_unknown_header_is_noted_with_the_option_that_reads_it(tmp_path, header, columns):
+    width = header.count(";") + 1
+    text = "".join(";".join((f"a{i}", "knows", f"b{i}")[:width]) + "\n" for i in range(3))
+    path = write(tmp_path / "f.csv", f"{header}\n{text}")
+    (note,) = read(path).notes
+    assert note.startswith("f.csv: the first line looks like a header")
+    assert note.endswith(f"--columns {columns!r}")
+    assert len(read(path, columns=columns).kb.facts) == 3
+
+
+@pytest.mark.parametrize("first", ["ann;knows;zoe", "ann;hates;b1", "b2;hates;zoe"])
+def test_a_first_fact_is_no_header_if_a_name_returns(tmp_path, first):
+    text = "".join(f"a{i};knows;b{i}\n" for i in range(3))
+    assert read(write(tmp_path / "f.csv", f"{first}\n{text}")).notes == ()
+
+
+def test_pairs_without_a_header_are_doubted(tmp_path):
+    path = write(tmp_path / "f.csv", "".join(f"p{i},p{(7 * i + 1) % 60}\n" for i in range(60)))
+    (note,) = read(path).notes
+    assert note.endswith("all unary: if each line is a pair of entities, add --columns subject=1,object=2")
+    assert [str(p) for p in read(path, columns="subject=1,object=2").kb.predicates] == ["f/2"]
+
+
 @pytest.mark.parametrize("name", ["f.csv", "f.txt"])
 def test_semicolons_with_quotes_and_commas(tmp_path, name):
     text = '"Smith, John";knows;"Doe; Jane, Sir"\na;knows;b\n'
@@ -198,7 +228,7 @@ def test_json_lines(tmp_path, name):
         ('{"head": "a"', "expected a JSON object"),
         ("[1]", "expected a JSON object"),
         ('{"head": ["a"], "relation": "p", "tail": "b"}', "expected text or a number"),
-        ('{"head": null, "relation": "p", "tail": "b"}', "without empty names"),
+        ('{"head": null, "relation": "p", "tail": "b"}', "expected a name for subject"),
     ],
 )
 def test_a_bad_line_of_json(tmp_path, line, said):
@@ -229,6 +259,17 @@ def test_graphml_of_networkx(tmp_path):
     assert sorted(weighted.kb.facts.weight.tolist()) == [0.5, 1.0, 1.0]
     with pytest.raises(DataError, match="expected edges with the attribute 'no'"):
         read(tmp_path / "f.graphml", columns="predicate=no")
+    named = nx.DiGraph([("a", "b", {"label": "knows", "weight": 2.5})])
+    named.add_node("a", label="Ann", type="Person")
+    named.add_node("b", label="Bob")
+    nx.write_graphml(named, tmp_path / "n.graphml")
+    with pytest.raises(
+        DataError, match=r"edge a - b: expected a weight in \[0, 1\], got '2.5'; --columns weight= ignores"
+    ):
+        read(tmp_path / "n.graphml")
+    kb = read(tmp_path / "n.graphml", columns="weight=").kb
+    assert rows(kb) == {("a", "Person"), ("a", "knows", "b")}
+    assert kb.entity_labels == {"a": "Ann", "b": "Bob"}
     nx.write_graphml(nx.Graph([("a", "b")]), tmp_path / "g.graphml")
     with pytest.raises(DataError, match="expected a directed graph"):
         read(tmp_path / "g.graphml")
@@ -320,7 +361,7 @@ def test_a_split_column_of_a_table_counts(convert):
 
 def test_a_doubtful_frame_warns():
     frame = pd.DataFrame({"a": [f"p{i}" for i in range(60)], "b": [f"c{i % 30}" for i in range(60)], "c": "lives_in"})
-    with pytest.warns(UserWarning, match="columns=subject=1,predicate=3,object=2"):
+    with pytest.warns(UserWarning, match='columns="subject=1,predicate=3,object=2"'):
         KnowledgeBase.from_pandas(frame)
 
 

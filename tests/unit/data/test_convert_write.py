@@ -57,7 +57,16 @@ def test_from_networkx():
     assert sorted(kb.facts.weight.tolist()) == [0.5, 1.0, 1.0]
     simple = nx.DiGraph([(1, 2, {"predicate": "next"})])
     assert rows(KnowledgeBase.from_networkx(simple)) == {("1", "next", "2")}
-    with pytest.raises(DataError, match="expected a predicate as the attribute 'predicate' or as the key, got None"):
+    usual = nx.MultiDiGraph()
+    usual.add_edge("a", "b", relation="next", since=1999)
+    usual.add_edge("a", "c", type="likes")
+    assert rows(KnowledgeBase.from_networkx(usual)) == {("a", "next", "b"), ("a", "likes", "c")}
+    usual.add_edge("a", "c", since=1999)
+    with pytest.raises(DataError, match=r"got the attributes \['since'\]; name it: .*predicate=\.\.\."):
+        KnowledgeBase.from_networkx(usual)
+    with pytest.raises(
+        DataError, match="expected a predicate as the attribute 'predicate' or as the key, got the attributes"
+    ):
         KnowledgeBase.from_networkx(nx.DiGraph([("a", "b")]))
     with pytest.raises(DataError, match="undirected"):
         KnowledgeBase.from_networkx(nx.Graph())

@@ -71,6 +71,22 @@ def test_prefixes_shorten_names_and_are_accepted_for_them(graph):
         kb.entity_id("ex:bobb")
 
 
+def test_many_names_are_found_as_one_is(graph):
+    kb = graph.kb
+    names = [*kb.entities, *map(kb.label, kb.entities), *(short_name(name, kb.prefixes) for name in kb.entities), "x:y"]
+
+    def alone(name):
+        try:
+            return kb.entity_id(name)
+        except UnknownName:
+            return -1
+
+    found = kb.entity_ids(Vocabulary(names)).tolist()
+    assert found == [alone(name) for name in names]
+    assert found[: kb.num_entities] == list(range(kb.num_entities))
+    assert found[-1] == -1
+
+
 def test_prefixes_keep_apart_what_labels_confuse(tmp_path):
     kb = load_dataset(write(tmp_path / "f.ttl", "@prefix : <http://x/> . :a :p :A . :A :P :a .")).kb
     assert kb.entities.name(kb.entity_id(":A")) == "http://x/A"

@@ -124,7 +124,27 @@ def test_a_fact_for_which_nothing_speaks_is_doubted_where_rules_mostly_speak():
     assert dispute.wrong > 3 * np.median([d.wrong for d in everything])
     assert dispute.reasons == ()
     assert dispute.to_dict()["competitor"] is None
-    assert "so has everything else" in str(dispute)
+    assert str(dispute).startswith("aunt(loner, stranger), wrong with probability .")
+    assert "; " not in str(dispute).partition("by the rules")[2]
+
+
+def test_few_facts_tell_no_probability():
+    """There are 100 unary facts: five at a time can be replaced by wrong ones, which is too few to judge the others."""
+    kb, rules, _ = spoilt()
+    assert len(kb.unary) == 100
+    assert check(rules, kb, top=0, targets=["male", "female"], threads=1) == []
+    everything = check(rules, kb, top=0, threads=1)
+    assert {d.fact.predicate.arity for d in everything} == {2}
+    assert all(d.wrong is not None for d in everything)
+
+
+def test_no_other_entity_takes_the_place_of_a_member(monkeypatch):
+    monkeypatch.setattr("nlil.evaluation.wrongness.ENOUGH_PLANTED", 20)
+    kb, rules, _ = spoilt()
+    unusual = check(rules, kb, top=5, targets=["male", "female"], threads=1)
+    assert [d.competitor for d in unusual] == [None] * 5
+    assert all(d.wrong is not None and d.reasons == () for d in unusual)
+    assert str(unusual[0]).startswith(f"{unusual[0].fact}, wrong with probability ")
 
 
 def test_a_soft_base_is_checked_too():

@@ -164,3 +164,30 @@ def test_rules_of_a_file_are_counted(tmp_path: Path) -> None:
     assert [str(scored.rule) for scored in rules] == [rule]
     assert 0 < rules.stats(0).support <= rules.stats(0).body_size
     assert [str(exclusion) for exclusion in rules.exclusions] == [denial]
+
+
+LABELLED = """
+@prefix ex: <http://x.org/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+ex:ann ex:parent-of ex:bob . ex:cid ex:parent-of ex:dan . ex:bob ex:child_of ex:ann . ex:ann rdfs:label "Ann" .
+"""
+
+
+def test_prefixes_and_labels_stand_for_names(tmp_path: Path) -> None:
+    (tmp_path / "data.ttl").write_text(LABELLED)
+    dataset = load_dataset(tmp_path / "data.ttl")
+    path = tmp_path / "rules.pl"
+    path.write_text(
+        "% by hand\n:- ex:parent-of(X, Y), ex:child_of(X, Y).\n"
+        "ex:parent-of(X, Y) :- ex:child_of(Y, X).\nex:child_of(X, 'ann') :- ex:parent-of(ex:cid, X).\n"
+    )
+    rules = read_rules(path, dataset)
+    assert [str(scored.rule) for scored in rules] == [
+        "'http://x.org/parent-of'(X, Y) :- 'http://x.org/child_of'(Y, X).",
+        "'http://x.org/child_of'(X, 'http://x.org/ann') :- 'http://x.org/parent-of'('http://x.org/cid', X).",
+    ]
+    assert (rules[0].stats.support, len(rules.exclusions)) == (1, 1)
+    for name in ("ex:nothing", "ey:child_of", ":child_of"):
+        path.write_text(f"ex:parent-of(X, Y) :- {name}(Y, X).\n")
+        with pytest.raises(NlilError, match=f"rules.pl:1: unknown predicate '{name}'"):
+            read_rules(path, dataset)

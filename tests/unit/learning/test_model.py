@@ -100,14 +100,47 @@ def test_reprs_are_one_short_line(model):
     objects = [model, model.learned, model.rules, model.dataset, model.dataset.kb, model.dataset.splits]
     objects += [model.dataset.kb.facts, model.dataset.kb.entities, model.complete(3), model.score([])]
     objects += [model.rules[0], model.rules[0].rule, model.predict("uncle(?, vera1)")[0], model.complete(3)[0]]
+    explained = model.explain(model.complete(1)[0].fact)
+    objects += [*model.check(3), explained, explained.listing, model.evaluate("train")]
     for one in objects:
         assert len(repr(one)) < 250, one
         assert "\n" not in repr(one)
 
 
+def test_new_facts_are_printed_one_in_each_line(model):
+    new = model.complete(25)
+    lines = str(new).splitlines()
+    assert len(lines) == 21
+    assert lines[0].startswith(f"{new[0].fact}   score ")
+    assert lines[-1] == "... and 5 more"
+    assert str(new[:0]) == "no facts"
+    assert new[:2]._repr_html_().count("<tr>") == 3
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        {"head": ["emil1", None], "relation": ["uncle", "uncle"], "tail": ["?", "vera1"]},
+        {"relation": ["uncle", "uncle"], "tail": [None, "vera1"], "head": ["emil1", " "]},
+        {"query": ["uncle(emil1, ?)", "uncle(?, vera1)"]},
+    ],
+)
+def test_a_frame_of_queries(model, frame):
+    expected = model.predict(["uncle(emil1, ?)", "uncle(?, vera1)"], top=2)
+    pd.testing.assert_frame_equal(model.predict(pd.DataFrame(frame), top=2), expected)
+
+
+def test_a_frame_without_objects_asks_for_them(model):
+    table = model.predict(pd.DataFrame({"who": ["emil1"], "what": ["uncle"]}), top=1)
+    assert list(table["query"]) == ["uncle(emil1, ?)"]
+    with pytest.raises(DataError, match=r'columns="subject=1,predicate=2,object=3"'):
+        model.predict(pd.DataFrame({name: ["x"] for name in "abcde"}))
+
+
 def test_rules_slice_filter_and_go_to_tables(model):
     rules = model.rules
     assert list(rules[2:4]) == [rules[2], rules[3]]
+    assert list(rules["uncle"]) == list(rules)
     chosen = rules.filter(target="uncle", contains="brother", length=2, min_confidence=0.5, min_support=3)
     assert 0 < len(chosen) < len(rules)
     for scored in chosen:

@@ -156,9 +156,9 @@ def test_a_file_of_rules() -> None:
     text = "% kin\np(X) :- a(X).\n\n  q(X) :-\n  b(X). p(X).\n"
     assert [line for _, line in parse_program(text)[0]] == [2, 4, 5]
     assert parse_program(" % nothing\n") == ([], [])
-    with pytest.raises(RuleSyntaxError, match=r"^column 9: .*\(line 3\) in 'p\(X\) :- \?'$"):
+    with pytest.raises(RuleSyntaxError, match=r"^line 3, column 9: .* in 'p\(X\) :- \?'$"):
         parse_program("p(X) :- a(X).\n\np(X) :- ?\nq(X).")
-    with pytest.raises(RuleSyntaxError, match=r"^column 1: .* after an atom of the body, got 'q' \(line 2\)"):
+    with pytest.raises(RuleSyntaxError, match=r"^line 2, column 1: .* after an atom of the body, got 'q'"):
         parse_program("p(X) :- a(X)\nq(X).")
 
 

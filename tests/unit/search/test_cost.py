@@ -7,9 +7,13 @@ import pytest
 from hypothesis import given, settings
 
 from nlil.data.kb import KnowledgeBase
+from nlil.datasets import load_dataset
 from nlil.errors import LimitError
 from nlil.kernel.graph import Graph
 from nlil.search.cost import Size, check_memory, cost, most_rules, simulate
+from nlil.search.count import count_rules
+from nlil.search.options import CountOptions
+from nlil.search.sampled_heads import num_constant_rules
 from property.test_counting import bases
 
 GIB = 2**30
@@ -29,7 +33,30 @@ def test_counts_are_those_of_the_graph(kb: KnowledgeBase) -> None:
     facts = kb.binary
     near = int(np.minimum(degree[facts.subject], degree[facts.object]).sum())
     assert (size.heads, size.walked, size.near) == (heads, walked, near)
-    assert (size.facts, size.entities) == (len(facts), kb.num_entities)
+    assert (size.facts, size.entities) == (len(kb.facts), kb.num_entities)
+
+
+@pytest.mark.parametrize("source", ["kin:40", "kin:200", "even:100", "even:1000"])
+def test_rules_of_small_knowledge_graphs_are_estimated_within_a_factor_of_two(source: str) -> None:
+    dataset = load_dataset(source)
+    kb, targets = dataset.kb, np.array([dataset.kb.predicate_id(p) for p in dataset.targets], np.int32)
+    found = len(count_rules(kb, targets, CountOptions(min_support=2, min_confidence=0.002)).rules)
+    expected = cost(Size.of(kb, 2, 0.002, dataset.targets), GIB).rules
+    assert found / 2 <= expected <= 2 * found
+
+
+def test_rules_with_constants_are_counted() -> None:
+    kb = load_dataset("kin:200").kb
+    options = CountOptions(min_support=3, min_confidence=0.1)
+    rules = count_rules(kb, np.unique(kb.binary.predicate), options).rules
+    found = ((rules.head_entity >= 0) & ~rules.is_prior).sum()
+    every = np.arange(kb.num_predicates, dtype=np.int32)
+    exact = num_constant_rules(kb.binary, kb.num_entities, every, 3, 0.1)
+    assert exact == pytest.approx(found, rel=0.02)
+    sample = num_constant_rules(kb.binary, kb.num_entities, every, 3, 0.1, most=8_000)
+    assert sample != exact
+    assert sample == pytest.approx(exact, rel=0.2)
+    assert num_constant_rules(kb.binary, kb.num_entities, every[:0], 3, 0.1) == 0
 
 
 def test_a_budget_that_cannot_hold_the_facts_is_refused_with_the_number_needed() -> None:
