@@ -6,6 +6,7 @@ import json
 import os
 import queue
 import select
+import signal
 import subprocess
 import sys
 import threading
@@ -17,12 +18,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from .subjects import SUBJECTS, input_of, write
-from .worker import ENVIRONMENT
+from .worker import ENVIRONMENT, MAX_SECONDS
 
 CHUNK = 500
 """Inputs that a worker takes at a time, and after which the state is written."""
-PER_PROCESS = 4 * CHUNK
-"""Inputs after which a process is replaced: what inputs leave in memory must not add up."""
+PER_PROCESS = 40 * CHUNK
+"""Inputs after which a process is replaced. It takes several seconds to start, and little remains of an input."""
 PATIENCE_S = 120.0
 """Seconds on the clock after which a worker that says nothing is ended; processor time is limited to far less."""
 STARTING_S = 900.0
@@ -34,12 +35,16 @@ TESTS, SOURCE = Path(__file__).parents[1], Path(__file__).parents[2] / "src"
 
 @dataclass
 class State:
-    """What has been run of one seed: the `chunks` that are complete, the `findings`, and the time it took."""
+    """What has been run of one seed: the `chunks` that are complete, the `findings`, and the time it took.
+
+    `cpu` is the processor time of the inputs, without that of starting processes.
+    """
 
     seed: int
     chunks: set[int] = field(default_factory=set)
     findings: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
+    cpu: float = 0.0
 
     @classmethod
     def at(cls, folder: Path, seed: int) -> State:
@@ -48,7 +53,7 @@ class State:
         if not file.is_file():
             return cls(seed)
         stored = json.loads(file.read_text())
-        return cls(seed, set(stored["chunks"]), stored["findings"], stored["seconds"])
+        return cls(**{**stored, "chunks": set(stored["chunks"])})
 
     def save(self, folder: Path) -> None:
         """Write the state into a folder."""
@@ -119,7 +124,9 @@ def fuzz(
                         if process is not None:
                             process.end()
                         process = Process(seed)
-                    found = process.read(one)
+                    cpu, found = process.read(one)
+                    with lock:
+                        state.cpu += cpu
                     if found is not None:
                         note(one, found)
                         if found["kind"] in ("died", "hang"):
@@ -170,20 +177,19 @@ class Process:
             self.end()
             raise RuntimeError("a worker did not start: a valid input is refused, or it took too long (see above)")
 
-    def read(self, number: int) -> dict[str, Any] | None:
-        """Read one input; return what is wrong."""
+    def read(self, number: int) -> tuple[float, dict[str, Any] | None]:
+        """Read one input; return the processor time it took, and what is wrong."""
         self.num_read += 1
         print(number, file=self._stdin, flush=True)
         answer = self._line()
-        if answer == "ok":
-            return None
         if answer:
             found: dict[str, Any] = json.loads(answer)
-            return found
+            cpu: float = found.pop("cpu")
+            return cpu, found or None
         code = self._process.wait()
-        if code == -27:
-            return {"kind": "hang", "where": "", "text": "more than 5 s of processor time"}
-        return {"kind": "died", "where": f"exit code {code}", "text": ""}
+        if code == -signal.SIGPROF:
+            return MAX_SECONDS, {"kind": "hang", "where": "", "text": f"more than {MAX_SECONDS} s of processor time"}
+        return 0.0, {"kind": "died", "where": f"exit code {code}", "text": ""}
 
     def end(self) -> None:
         """End the process."""

@@ -7,6 +7,7 @@ else is a finding.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import json
 import random
 from collections.abc import Callable, Iterable, Sequence
@@ -99,21 +100,25 @@ def read_sql(folder: Path) -> None:
     """Read the rows of a query on a DuckDB file."""
     from nlil.datasets import load_dataset
 
-    load_dataset(f"duckdb:///{database()}?{_text(folder)}")
+    path, _ = database()
+    load_dataset(f"duckdb:///{path}?{_text(folder)}")
 
 
 @cache
-def database() -> Path:
-    """A DuckDB file with the facts that rules are about."""
+def database() -> tuple[Path, object]:
+    """A DuckDB file with the facts that rules are about, and a connection: while it is open, others open fast."""
     import tempfile
 
     import duckdb
+
+    from nlil.data.database import RESTRICTED
 
     path = Path(tempfile.mkdtemp()) / "facts.db"
     with duckdb.connect(str(path)) as made:
         made.execute("CREATE TABLE facts (s VARCHAR, p VARCHAR, o VARCHAR, w DOUBLE)")
         made.executemany("INSERT INTO facts VALUES (?, ?, ?, .5)", [list(row) for row in seeds.BINARY])
-    return path
+    atexit.register(database.cache_clear)  # DuckDB complains about what is still open later
+    return path, duckdb.connect(str(path), read_only=True, config=RESTRICTED)
 
 
 def data_seeds(*endings: str) -> Callable[[], Sequence[Files]]:
@@ -148,7 +153,7 @@ def read_merges(folder: Path) -> None:
     from nlil.data.dataset import DataOptions
     from nlil.datasets import load_dataset
 
-    load_dataset("kin:30", options=DataOptions(merge=str(folder / "merge.txt")))
+    load_dataset(family(), options=DataOptions(merge=str(folder / "merge.txt")))
 
 
 def read_scores(folder: Path) -> None:
@@ -165,16 +170,21 @@ def scores_seeds() -> list[Files]:
 
 
 @cache
-def base() -> Dataset:
-    """The facts that rules and queries are about."""
+def family() -> Path:
+    """A file with the facts that rules and queries are about."""
     import tempfile
 
+    path = Path(tempfile.mkdtemp()) / "family.tsv"
+    path.write_text(seeds.TSV)
+    return path
+
+
+@cache
+def base() -> Dataset:
+    """The facts that rules and queries are about."""
     from nlil.datasets import load_dataset
 
-    with tempfile.TemporaryDirectory() as place:
-        path = Path(place) / "family.tsv"
-        path.write_text(seeds.TSV)
-        return load_dataset(path)
+    return load_dataset(family())
 
 
 # rules, queries, settings -------------------------------------------------------------------------------
