@@ -11,11 +11,11 @@ import atexit
 import json
 import random
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from . import seeds
@@ -410,6 +410,14 @@ def viewer() -> Any:
     return application(PageData(open_run(place / "run", str(place / "train.tsv"))), guard), guard.token
 
 
+@cache
+def event_loop() -> asyncio.AbstractEventLoop:
+    """An event loop that runs in a thread of its own: the browser tests keep one running in theirs."""
+    loop = asyncio.new_event_loop()
+    Thread(target=loop.run_forever, daemon=True).start()
+    return loop
+
+
 def read_request(folder: Path) -> None:
     """Send a request to the viewer: its method, its address, and the form."""
     app, token = viewer()
@@ -444,9 +452,7 @@ def read_request(folder: Path) -> None:
         if message["type"] == "http.response.start":
             statuses.append(message["status"])
 
-    # In a thread of its own: the browser tests keep an event loop running in theirs.
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(lambda: asyncio.run(app(scope, receive, send))).result()
+    asyncio.run_coroutine_threadsafe(app(scope, receive, send), event_loop()).result()
     assert statuses, "no answer"
     assert statuses[0] < 500, f"status {statuses[0]}"
 

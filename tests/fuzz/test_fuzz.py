@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -99,8 +100,9 @@ class Reader:
     def __init__(self, seed: int) -> None:
         pass
 
-    def read(self, number: int) -> tuple[float, dict[str, str] | None]:
-        return 0.5, {"kind": "IndexError", "where": "b", "text": "..."} if number == 510 else None
+    def read(self, numbers: list[int]) -> Iterator[tuple[float, dict[str, str] | None]]:
+        for number in list(numbers):
+            yield 0.5, {"kind": "IndexError", "where": "b", "text": "..."} if number == 510 else None
 
     def end(self) -> None:
         pass
