@@ -24,10 +24,9 @@ CHUNK = 500
 """Inputs that a worker takes at a time, and after which the state is written."""
 PER_PROCESS = 40 * CHUNK
 """Inputs after which a process is replaced. It takes several seconds to start, and little remains of an input."""
-PATIENCE_S = 120.0
-"""Seconds on the clock after which a worker that says nothing is ended; processor time is limited to far less."""
-STARTING_S = 900.0
-"""The same while it starts: it may have to compile."""
+PATIENCE_S = 1_800.0
+"""Seconds on the clock after which a worker that says nothing is ended: it waits for itself. Processor time is limited
+to far less, but on a busy machine a process of low priority may wait for minutes."""
 KEPT = 3
 """Inputs kept of each finding."""
 TESTS, SOURCE = Path(__file__).parents[1], Path(__file__).parents[2] / "src"
@@ -174,7 +173,7 @@ class Process:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
-        if self._line(STARTING_S) != "ready":
+        if self._line() != "ready":
             self.end()
             raise RuntimeError("a worker did not start: a valid input is refused, or it took too long (see above)")
 
@@ -218,11 +217,11 @@ class Process:
         assert self._process.stdin is not None
         return self._process.stdin
 
-    def _line(self, patience: float = PATIENCE_S) -> str:
+    def _line(self) -> str:
         """Return the next line; "" if the process ends or says nothing for too long."""
         assert self._process.stdout is not None
         while b"\n" not in self._unread:
-            if not select.select([self._process.stdout], [], [], patience)[0]:
+            if not select.select([self._process.stdout], [], [], PATIENCE_S)[0]:
                 self._process.kill()
             more = os.read(self._process.stdout.fileno(), 1 << 16)
             if not more:
