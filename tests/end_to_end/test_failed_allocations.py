@@ -71,11 +71,34 @@ def test_evaluate(nlil_command: Nlil, kin_run: Path) -> None:
     assert load_run(kin_run)
 
 
+QUESTIONS = (
+    ("predict", "uncle(jack1, ?)"),
+    ("explain", "uncle(jack1, emil1)"),
+    ("check",),
+    ("complete",),
+    ("theory",),
+    ("rules", "--top", "5"),
+    ("materialize", "--out", "facts.tsv"),
+    ("report", "--out", "report.html"),
+    ("score", "asked.tsv"),
+)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [("predict", "uncle(jack1, ?)"), ("explain", "uncle(jack1, emil1)"), ("check",)])
-def test_questions(command: tuple[str, ...], nlil_command: Nlil, kin_run: Path) -> None:
+@pytest.mark.parametrize("command", QUESTIONS, ids=[name for name, *_ in QUESTIONS])
+def test_questions(
+    command: tuple[str, ...], nlil_command: Nlil, kin_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "asked.tsv").write_text("jack1\tuncle\temil1\n" * 10_000)
     name, *rest = command
-    check_every(nlil_command, 2, name, kin_run, *rest, "--quiet")
+    check_every(nlil_command, 2, name, kin_run, *rest, "--quiet", before=lambda: [*map(Path.unlink, made(tmp_path))])
+    assert len(made(tmp_path)) == 0, "a file is there, although the last command failed"
+
+
+def made(folder: Path) -> list[Path]:
+    """What a command has written into a folder."""
+    return [file for file in folder.iterdir() if file.name != "asked.tsv"]
 
 
 @pytest.mark.slow
