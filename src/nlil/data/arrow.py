@@ -138,7 +138,7 @@ def read_columns(path: Path) -> tuple[pa.Table, dict[str, Any]]:
 
 
 def read_whole_table(path: Path) -> pa.Table:
-    """Return the Parquet file of a run folder; small files are read without threads, which would take longer."""
+    """Return the Parquet file at `path`; a small one is read without threads, which would take longer."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:  # pq.read_table would import pandas if it is installed
