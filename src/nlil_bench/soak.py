@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from http.client import HTTPConnection, HTTPException
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
@@ -57,8 +58,18 @@ class Answer(NamedTuple):
     text: str = ""
 
 
-def soak(folder: Path, requests: int, clients: int = CLIENTS, seed: int = 0) -> dict[str, Any]:
-    """Serve a run in `folder` to many `clients` that send so many `requests`; return the figures."""
+def soak(
+    folder: Path, requests: int, clients: int = CLIENTS, seed: int = 0, most_seconds: float = float("inf")
+) -> dict[str, Any]:
+    """Serve a run in `folder` to many `clients`; return the figures.
+
+    Args:
+        folder: On a small file system.
+        requests: How many the clients send.
+        clients: Each waits for its answer before it sends the next request.
+        seed: Of the requests.
+        most_seconds: After this time no more requests are sent.
+    """
     dataset = load_dataset(DATA)
     runs = [
         Learner(search="count", rules_per_target=0, seed=number, max_length=2 + number).fit(
@@ -80,8 +91,8 @@ def soak(folder: Path, requests: int, clients: int = CLIENTS, seed: int = 0) -> 
             lambda: every(WATCHED_EVERY_S, ended, lambda: memory.append(resident_mb(pid))),
         ]
         beside = [threading.Thread(target=one) for one in work]
-        left = iter(range(requests))
         lock, begun = threading.Lock(), time.monotonic()
+        left = takewhile(lambda _: time.monotonic() < begun + most_seconds, range(requests))
         names = [str(name) for name in dataset.kb.entities]
         crowd = [
             threading.Thread(target=client, args=(host, port, left, lock, names, random.Random(f"{seed}/{i}"), answers))
@@ -248,12 +259,13 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="a folder on a small file system; what it contains is replaced")
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--clients", type=int, default=CLIENTS)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after this time")
     given = parser.parse_args()
     free = shutil.disk_usage(given.folder).free
     if free > 100e6:
         parser.error(f"{given.folder} has {free / 1e6:,.0f} MB free; it would be filled: choose a small file system")
     with tempfile.TemporaryDirectory(dir=given.folder) as place:
-        found = soak(Path(place), given.requests, given.clients)
+        found = soak(Path(place), given.requests, given.clients, most_seconds=given.seconds)
     sys.stdout.write(json.dumps(found, indent=1) + "\n")
     return 1 if found["failures"] else 0
 

@@ -26,7 +26,8 @@ def main() -> int:
         return replay(given.replay)
     state = fuzz(given.seed, given.inputs, given.workers, given.folder, most_seconds=given.seconds)
     run = min(len(state.chunks) * CHUNK, given.inputs)
-    print(f"\nseed {given.seed}: {run:,} inputs, {state.seconds:,.0f} s, {len(state.findings):,} findings")
+    took = f"{state.seconds:,.0f} s ({state.cpu:,.0f} s of processor time)"
+    print(f"\nseed {given.seed}: {run:,} inputs, {took}, {len(state.findings):,} findings")
     for key, count in state.by_place.most_common():
         example = next(
             one["number"] for one in state.findings if key == f"{one['subject']} {one['kind']} {one['where']}"

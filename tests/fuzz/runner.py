@@ -6,27 +6,27 @@ import json
 import os
 import queue
 import select
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 from .subjects import SUBJECTS, input_of, write
-from .worker import ENVIRONMENT
+from .worker import ENVIRONMENT, MAX_SECONDS
 
 CHUNK = 500
 """Inputs that a worker takes at a time, and after which the state is written."""
-PER_PROCESS = 4 * CHUNK
-"""Inputs after which a process is replaced: what inputs leave in memory must not add up."""
-PATIENCE_S = 120.0
-"""Seconds on the clock after which a worker that says nothing is ended; processor time is limited to far less."""
-STARTING_S = 900.0
-"""The same while it starts: it may have to compile."""
+PER_PROCESS = 40 * CHUNK
+"""Inputs after which a process is replaced. It takes several seconds to start, and little remains of an input."""
+PATIENCE_S = 1_800.0
+"""Seconds on the clock after which a worker that says nothing is ended: it waits for itself. Processor time is limited
+to far less, but on a busy machine a process of low priority may wait for minutes."""
 KEPT = 3
 """Inputs kept of each finding."""
 TESTS, SOURCE = Path(__file__).parents[1], Path(__file__).parents[2] / "src"
@@ -34,12 +34,16 @@ TESTS, SOURCE = Path(__file__).parents[1], Path(__file__).parents[2] / "src"
 
 @dataclass
 class State:
-    """What has been run of one seed: the `chunks` that are complete, the `findings`, and the time it took."""
+    """What has been run of one seed: the `chunks` that are complete, the `findings`, and the time it took.
+
+    `cpu` is the processor time of the inputs, without that of starting processes.
+    """
 
     seed: int
     chunks: set[int] = field(default_factory=set)
     findings: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
+    cpu: float = 0.0
 
     @classmethod
     def at(cls, folder: Path, seed: int) -> State:
@@ -48,7 +52,7 @@ class State:
         if not file.is_file():
             return cls(seed)
         stored = json.loads(file.read_text())
-        return cls(seed, set(stored["chunks"]), stored["findings"], stored["seconds"])
+        return cls(**{**stored, "chunks": set(stored["chunks"])})
 
     def save(self, folder: Path) -> None:
         """Write the state into a folder."""
@@ -114,16 +118,19 @@ def fuzz(
         try:
             while not failures and time.monotonic() - begun < most_seconds:
                 number, inputs = left.get_nowait()
-                for one in inputs:
-                    if process is None or process.num_read >= PER_PROCESS:
-                        if process is not None:
-                            process.end()
-                        process = Process(seed)
-                    found = process.read(one)
-                    if found is not None:
-                        note(one, found)
-                        if found["kind"] in ("died", "hang"):
-                            process = None
+                unread = list(inputs)
+                while unread:
+                    if process is not None and process.num_read >= PER_PROCESS:
+                        process = process.end()
+                    process = process or Process(seed)
+                    for cpu, found in process.read(unread):
+                        with lock:
+                            state.cpu += cpu
+                        one = unread.pop(0)
+                        if found is not None:
+                            note(one, found)
+                    if unread:  # an input ended the process
+                        process = process.end()
                 with lock:
                     if len(inputs) == CHUNK:
                         state.chunks.add(number)
@@ -158,32 +165,41 @@ class Process:
 
     def __init__(self, seed: int) -> None:
         self.num_read = 0
+        self._unread = b""
         path = os.pathsep.join([str(SOURCE), str(TESTS), os.environ.get("PYTHONPATH", "")])
         self._process = subprocess.Popen(
             [sys.executable, "-m", "fuzz.worker", str(seed)],
             env={**os.environ, **ENVIRONMENT, "PYTHONPATH": path},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            text=True,
         )
-        if self._line(STARTING_S) != "ready":
+        if self._line() != "ready":
             self.end()
             raise RuntimeError("a worker did not start: a valid input is refused, or it took too long (see above)")
 
-    def read(self, number: int) -> dict[str, Any] | None:
-        """Read one input; return what is wrong."""
-        self.num_read += 1
-        print(number, file=self._stdin, flush=True)
-        answer = self._line()
-        if answer == "ok":
-            return None
-        if answer:
+    def read(self, numbers: Sequence[int]) -> Iterator[tuple[float, dict[str, Any] | None]]:
+        """Read inputs; yield for each the processor time it took, and what is wrong. One that ends the process is last.
+
+        The worker gets all numbers at once: on a busy machine it would wait longer for each than it works on it.
+        """
+        self._stdin.write("".join(f"{number}\n" for number in numbers).encode())
+        self._stdin.flush()
+        for _ in list(numbers):
+            self.num_read += 1
+            answer = self._line()
+            if not answer:
+                yield self._last()
+                return
             found: dict[str, Any] = json.loads(answer)
-            return found
+            cpu: float = found.pop("cpu")
+            yield cpu, found or None
+
+    def _last(self) -> tuple[float, dict[str, Any]]:
+        """Return what is wrong with the input that ended the process."""
         code = self._process.wait()
-        if code == -27:
-            return {"kind": "hang", "where": "", "text": "more than 5 s of processor time"}
-        return {"kind": "died", "where": f"exit code {code}", "text": ""}
+        if code == -signal.SIGPROF:
+            return MAX_SECONDS, {"kind": "hang", "where": "", "text": f"more than {MAX_SECONDS} s of processor time"}
+        return 0.0, {"kind": "died", "where": f"exit code {code}", "text": ""}
 
     def end(self) -> None:
         """End the process."""
@@ -197,14 +213,19 @@ class Process:
         self._process.stdout.close()
 
     @property
-    def _stdin(self) -> IO[str]:
+    def _stdin(self) -> IO[bytes]:
         assert self._process.stdin is not None
         return self._process.stdin
 
-    def _line(self, patience: float = PATIENCE_S) -> str:
+    def _line(self) -> str:
         """Return the next line; "" if the process ends or says nothing for too long."""
         assert self._process.stdout is not None
-        # A worker writes one line for each that it reads, so nothing is left in a buffer.
-        if not select.select([self._process.stdout], [], [], patience)[0]:
-            self._process.kill()
-        return self._process.stdout.readline().strip()
+        while b"\n" not in self._unread:
+            if not select.select([self._process.stdout], [], [], PATIENCE_S)[0]:
+                self._process.kill()
+            more = os.read(self._process.stdout.fileno(), 1 << 16)
+            if not more:
+                return ""
+            self._unread += more
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line.decode()

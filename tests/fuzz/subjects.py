@@ -7,14 +7,15 @@ else is a finding.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import json
 import random
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from . import seeds
@@ -99,21 +100,25 @@ def read_sql(folder: Path) -> None:
     """Read the rows of a query on a DuckDB file."""
     from nlil.datasets import load_dataset
 
-    load_dataset(f"duckdb:///{database()}?{_text(folder)}")
+    path, _ = database()
+    load_dataset(f"duckdb:///{path}?{_text(folder)}")
 
 
 @cache
-def database() -> Path:
-    """A DuckDB file with the facts that rules are about."""
+def database() -> tuple[Path, object]:
+    """A DuckDB file with the facts that rules are about, and a connection: while it is open, others open fast."""
     import tempfile
 
     import duckdb
+
+    from nlil.data.database import RESTRICTED
 
     path = Path(tempfile.mkdtemp()) / "facts.db"
     with duckdb.connect(str(path)) as made:
         made.execute("CREATE TABLE facts (s VARCHAR, p VARCHAR, o VARCHAR, w DOUBLE)")
         made.executemany("INSERT INTO facts VALUES (?, ?, ?, .5)", [list(row) for row in seeds.BINARY])
-    return path
+    atexit.register(database.cache_clear)  # DuckDB complains about what is still open later
+    return path, duckdb.connect(str(path), read_only=True, config=RESTRICTED)
 
 
 def data_seeds(*endings: str) -> Callable[[], Sequence[Files]]:
@@ -148,7 +153,7 @@ def read_merges(folder: Path) -> None:
     from nlil.data.dataset import DataOptions
     from nlil.datasets import load_dataset
 
-    load_dataset("kin:30", options=DataOptions(merge=str(folder / "merge.txt")))
+    load_dataset(family(), options=DataOptions(merge=str(folder / "merge.txt")))
 
 
 def read_scores(folder: Path) -> None:
@@ -165,16 +170,21 @@ def scores_seeds() -> list[Files]:
 
 
 @cache
-def base() -> Dataset:
-    """The facts that rules and queries are about."""
+def family() -> Path:
+    """A file with the facts that rules and queries are about."""
     import tempfile
 
+    path = Path(tempfile.mkdtemp()) / "family.tsv"
+    path.write_text(seeds.TSV)
+    return path
+
+
+@cache
+def base() -> Dataset:
+    """The facts that rules and queries are about."""
     from nlil.datasets import load_dataset
 
-    with tempfile.TemporaryDirectory() as place:
-        path = Path(place) / "family.tsv"
-        path.write_text(seeds.TSV)
-        return load_dataset(path)
+    return load_dataset(family())
 
 
 # rules, queries, settings -------------------------------------------------------------------------------
@@ -400,6 +410,14 @@ def viewer() -> Any:
     return application(PageData(open_run(place / "run", str(place / "train.tsv"))), guard), guard.token
 
 
+@cache
+def event_loop() -> asyncio.AbstractEventLoop:
+    """An event loop that runs in a thread of its own: the browser tests keep one running in theirs."""
+    loop = asyncio.new_event_loop()
+    Thread(target=loop.run_forever, daemon=True).start()
+    return loop
+
+
 def read_request(folder: Path) -> None:
     """Send a request to the viewer: its method, its address, and the form."""
     app, token = viewer()
@@ -434,9 +452,7 @@ def read_request(folder: Path) -> None:
         if message["type"] == "http.response.start":
             statuses.append(message["status"])
 
-    # In a thread of its own: the browser tests keep an event loop running in theirs.
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(lambda: asyncio.run(app(scope, receive, send))).result()
+    asyncio.run_coroutine_threadsafe(app(scope, receive, send), event_loop()).result()
     assert statuses, "no answer"
     assert statuses[0] < 500, f"status {statuses[0]}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -99,8 +100,9 @@ class Reader:
     def __init__(self, seed: int) -> None:
         pass
 
-    def read(self, number: int) -> dict[str, str] | None:
-        return {"kind": "IndexError", "where": "b", "text": "..."} if number == 510 else None
+    def read(self, numbers: list[int]) -> Iterator[tuple[float, dict[str, str] | None]]:
+        for number in list(numbers):
+            yield 0.5, {"kind": "IndexError", "where": "b", "text": "..."} if number == 510 else None
 
     def end(self) -> None:
         pass
@@ -112,14 +114,16 @@ def test_a_run_continues_where_it_was_stopped(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(runner, "Process", Reader)
     said: list[str] = []
-    before = State(3, {0}, [{"number": 5, "subject": "rules", "kind": "IndexError", "where": "a", "text": ""}], 2.0)
+    found = {"number": 5, "subject": "rules", "kind": "IndexError", "where": "a", "text": ""}
+    before = State(3, {0}, [found], 2.0, 1.0)
     before.save(tmp_path)
     state = fuzz(3, CHUNK + 20, 1, tmp_path, said.append)
     assert [one["number"] for one in state.findings] == [5, 510]
     assert state.chunks == {0}  # the last one is not complete
     assert len([*(tmp_path / "found").glob("*/510")]) == 1
     assert [text for text in said if text.endswith("inputs")] == [f"{CHUNK + 20:,} of {CHUNK + 20:,} inputs"]
-    assert State.at(tmp_path, 3).findings == state.findings
+    assert State.at(tmp_path, 3) == state
+    assert state.cpu == 1.0 + 0.5 * 20
 
 
 def test_every_format_is_fuzzed() -> None:

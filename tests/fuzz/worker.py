@@ -1,10 +1,10 @@
 """A process that reads inputs one after the other, and says which one it is reading.
 
-    python -m fuzz.worker SEED        numbers on stdin, one per line; on stdout "ready", then for each number "ok" or
-                                      the finding as JSON
+    python -m fuzz.worker SEED        numbers on stdin, one per line; on stdout "ready", then a line of JSON for each
+                                      number: the processor time that it took (`cpu`), and the finding if there is one
 
 An input that takes more than MAX_SECONDS of processor time ends the process (SIGPROF), also inside compiled code; one
-that takes more than MAX_BYTES of memory gets a MemoryError.
+that takes more than MAX_BYTES of memory, beyond what the process had before it, gets a MemoryError.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import resource
 import signal
 import sys
 import tempfile
+import time
 import traceback
 import warnings
 from pathlib import Path
@@ -23,6 +24,8 @@ from typing import Any
 
 MAX_SECONDS = 5.0
 MAX_BYTES = 2**30
+MEMORY = "/dev/shm"
+"""Where inputs are written if it exists: a file system in memory."""
 ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -62,12 +65,13 @@ def place_of(error: BaseException) -> str:
     return f"{own[-1].filename.rpartition(f'nlil{os.sep}')[2]}:{own[-1].name}"
 
 
-def address_space() -> int:
-    """Return the size of this process in bytes; 0 where the system does not say."""
+def limit_memory() -> None:
+    """Allow this process MAX_BYTES more than it has, where the system says how much that is."""
     try:
-        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     except OSError:
-        return 0
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (size + MAX_BYTES, resource.RLIM_INFINITY))
 
 
 def main() -> None:
@@ -77,7 +81,8 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     seed = int(sys.argv[1])
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as place:
+        tempfile.tempdir = place
         os.environ["NLIL_CACHE"] = str(Path(place) / "cache")
         for subject in present_subjects():  # imports, compiled code, and the valid inputs, before the limits apply
             for number, files in enumerate(subject.seeds()):
@@ -87,19 +92,18 @@ def main() -> None:
                 if found is not None:
                     print(json.dumps({**found, "subject": subject.name, "seed": number}), file=sys.stderr)
                     sys.exit(1)
-        size = address_space()
-        if size:
-            resource.setrlimit(resource.RLIMIT_AS, (size + MAX_BYTES, resource.RLIM_INFINITY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         print("ready", file=answers, flush=True)
         for line in sys.stdin:
-            number = int(line)
-            subject, files = input_of(seed, number)
-            with tempfile.TemporaryDirectory(dir=place) as folder:
+            begun = time.process_time()
+            subject, files = input_of(seed, int(line))
+            with tempfile.TemporaryDirectory() as folder:
+                limit_memory()
                 signal.setitimer(signal.ITIMER_PROF, MAX_SECONDS)
                 found = finding(files, subject.read, Path(folder))
                 signal.setitimer(signal.ITIMER_PROF, 0)
-            print("ok" if found is None else json.dumps(found), file=answers, flush=True)
+            answer = {"cpu": round(time.process_time() - begun, 4), **(found or {})}
+            print(json.dumps(answer), file=answers, flush=True)
 
 
 if __name__ == "__main__":

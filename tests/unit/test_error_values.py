@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
-from nlil.errors import MANY_NAMES, ConfigError, DataError, UnknownName, closest, in_file
+from nlil.errors import MANY_NAMES, MAX_MESSAGE, ConfigError, DataError, UnknownName, closest, in_file
 
 
 def test_the_nearest_names_come_first_and_case_is_forgiven() -> None:
@@ -32,3 +34,25 @@ def test_an_error_says_in_which_file_it_is_once() -> None:
         assert str(found.value) == f"{where}expected a name, got none"
     with pytest.raises(ConfigError), in_file("a.tsv"):
         raise ConfigError("key: expected a number", "key")
+
+
+LONG = {
+    "one long quotation": "expected a name, got '" + "x" * 1_000_000 + "'",
+    "escapes": "expected a name, got '" + r"\n" * 500_000 + "'",
+    "never closed": "expected a name, got '" + "x\n" * 500_000,
+    "many quotations": "got " + "'ab', " * 170_000,
+    "control characters": "got " + "\x1b" * 1_000_000,
+}
+
+
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG)
+def test_a_long_message_takes_memory_in_proportion_to_its_text(text: str) -> None:
+    """A pattern that keeps every place to which it could go back took 200 MB for a megabyte."""
+    tracemalloc.start()
+    try:
+        message = str(DataError(text))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(message) <= MAX_MESSAGE
+    assert most < 40 * len(text), f"{most / 1e6:.0f} MB of {len(text) / 1e6:.0f}"

@@ -377,7 +377,7 @@ def guarded(session: Session, work: Callable[[], None]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (NlilError, OSError, MemoryError, RuntimeError) as error:
-        if session.debug or (isinstance(error, RuntimeError) and str(error) != NO_THREAD):
+        if session.debug or (isinstance(error, RuntimeError) and not NO_MEMORY.search(str(error))):
             raise
         complain(sentence(error, session))
         return 2
@@ -398,14 +398,14 @@ def sentence(error: Exception, session: Session) -> str:
             return f"{error.filename}: {reason[:1].lower()}{reason[1:]}"
         case MemoryError():
             return memory_sentence(error, session)
-        case RuntimeError() if str(error) == NO_THREAD:
-            return memory_sentence(MemoryError(), session)
+        case RuntimeError() if NO_MEMORY.search(str(error)):
+            return memory_sentence(MemoryError(str(error)), session)
         case _:
             return str(error) or type(error).__name__
 
 
-NO_THREAD = "can't start new thread"
-"""The message of the RuntimeError if there is no memory for a thread."""
+NO_MEMORY = re.compile("can't start new thread|can't allocate memory|out of memory")
+"""What a RuntimeError of Python, of torch on a CPU, and of torch on a GPU says if there is no memory."""
 
 
 LEAST_BUDGET = 64 * 2**20
@@ -445,9 +445,9 @@ def memory_in_use() -> int:
 
 
 def requested_bytes(error: MemoryError) -> int:
-    """Return the bytes of the allocation that failed with `error`, as numpy and Arrow say them; 0 if unknown."""
+    """Return the bytes of the allocation that failed with `error`, as numpy, Arrow and torch say it; 0 if unknown."""
     shape, kind = getattr(error, "shape", None), getattr(error, "dtype", None)
     if shape is not None and kind is not None:  # of numpy
         return math.prod(shape) * int(kind.itemsize)
-    found = re.search(r"of size (\d+) failed", str(error))  # of Arrow
-    return int(found[1]) if found else 0
+    found = re.search(r"of size (\d+) failed|tried to allocate (\d+) bytes", str(error))  # of Arrow, of torch
+    return int(found[1] or found[2]) if found else 0

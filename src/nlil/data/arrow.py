@@ -16,6 +16,9 @@ import pyarrow as pa
 from ..errors import DataError
 from .files import replacing
 
+THREADED_VALUES = 1_000_000
+"""Values of a Parquet file from which on threads read it faster than one does."""
+
 
 def string_array(values: Iterable[str | None]) -> pa.Array:
     """Return `values` as large strings, None as null. Raises DataError for text that is not valid Unicode."""
@@ -130,11 +133,16 @@ def write_columns(path: Path, columns: Mapping[str, pa.Array], about: Mapping[st
 
 def read_columns(path: Path) -> tuple[pa.Table, dict[str, Any]]:
     """Return the columns and the description that `write_columns` wrote to `path`."""
+    table = read_whole_table(path)
+    return table, json.loads((table.schema.metadata or {})[b"nlil"])
+
+
+def read_whole_table(path: Path) -> pa.Table:
+    """Return the Parquet file at `path`; a small one is read without threads, which would take longer."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:  # read_table would import pandas if it is installed
-        table = file.read()
-    return table, json.loads((table.schema.metadata or {})[b"nlil"])
+    with pq.ParquetFile(path) as file:  # pq.read_table would import pandas if it is installed
+        return file.read(use_threads=file.metadata.num_rows * file.metadata.num_columns > THREADED_VALUES)
 
 
 def _bits(buffer: pa.Buffer) -> np.ndarray:

@@ -30,6 +30,8 @@ UTF8_BOM = b"\xef\xbb\xbf"
 BLOCK_BYTES = 1 << 23
 UNFINISHED = ".part"
 """Suffix of a file that is being written."""
+MAX_ENCODING = 100
+"""Characters of the name of an encoding: Python reads long ones slowly, and remembers them."""
 _UMASK = Lock()
 
 
@@ -130,6 +132,8 @@ def _other_blocks(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
 def known_encoding(name: str) -> str:
     """Return the usual spelling of an encoding such as latin-1. Raises ConfigError if there is none of this `name`."""
     try:
+        if len(name) > MAX_ENCODING:
+            raise LookupError
         found = codecs.lookup(name)
         "a".encode(found.name)  # there are also codecs from bytes to bytes, such as hex
         return found.name

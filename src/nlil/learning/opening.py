@@ -107,7 +107,8 @@ class Applied:
         return check(self.rules, self.base, seed=self.config.seed, **self._search(top, targets, progress))
 
     def _search(self, top: int, targets: Targets, progress: Progress) -> dict[str, Any]:
-        """Return the arguments that `complete` and `check` share."""
+        """Return the arguments that `complete` and `check` share. Raises LimitError if the budget is too small."""
+        check_memory(self.config.memory, len(self.base.facts), len(self.rules))
         return {
             "targets": target_names(targets),
             "top": top,

@@ -453,13 +453,10 @@ def _load_rules(path: Path) -> RuleSet:
 
 
 def _load_entities(path: Path) -> tuple[Vocabulary, Mapping[str, str]]:
-    import pyarrow.parquet as pq
-
-    from ..data.arrow import strings
+    from ..data.arrow import read_whole_table, strings
     from ..data.vocabulary import LabelTable, Vocabulary
 
-    with pq.ParquetFile(path) as file:  # read_table would import pandas where it is installed
-        table = file.read()
+    table = read_whole_table(path)
     names, labels = strings(table, "name"), strings(table, "label", has_gaps=True)
     if labels.null_count == len(labels):  # most data has none, and filtering imports much
         return Vocabulary(names), {}

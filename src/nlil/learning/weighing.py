@@ -180,16 +180,24 @@ class KindEvidence(NamedTuple):
 
     @classmethod
     def of(cls, sample: CandidateSample) -> KindEvidence:
-        """Group the evidence of `sample` by query and kind."""
-        queries, _, kinds, _ = sample.strongest.shape
+        """Group the evidence of `sample` by query and kind.
+
+        Block by block: the places of all entries at once would take as much memory as the sample.
+        """
+        queries, _, kinds, places = sample.strongest.shape
         there = (sample.strongest[..., 0] > 0) & sample.real[..., None]
-        query, kind, candidate = np.nonzero(there.transpose(0, 2, 1))
-        strength = np.ascontiguousarray(sample.strongest[query, candidate, kind].T)
-        depth = np.zeros((queries, kinds), np.int64)
-        np.maximum.at(depth, (query, kind), np.count_nonzero(strength, axis=0))
         ends = np.cumsum(there.sum(axis=1)).reshape(queries, kinds)
         begin = np.concatenate((np.zeros(1, np.int64), ends[:-1, -1]))[:queries]
-        return cls(np.column_stack((begin, ends)), depth, candidate.astype(np.int32), strength)
+        num_entries = int(ends[-1, -1]) if queries else 0
+        candidate, strength = np.empty(num_entries, np.int32), np.empty((places, num_entries), np.float32)
+        depth = np.zeros((queries, kinds), np.int64)
+        for first, last in _blocks(queries):
+            query, kind, chosen = np.nonzero(there[first:last].transpose(0, 2, 1))
+            found = sample.strongest[first:last][query, chosen, kind]
+            entries = slice(int(begin[first]), int(begin[first]) + len(chosen))
+            candidate[entries], strength[:, entries] = chosen, found.T
+            np.maximum.at(depth[first:last], (query, kind), np.count_nonzero(found, axis=1))
+        return cls(np.column_stack((begin, ends)), depth, candidate, strength)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ is one statement if it forms one line; otherwise the parentheses have no effect.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -61,7 +62,7 @@ def parse_program(text: str) -> tuple[list[tuple[Rule, int]], list[tuple[tuple[P
     A denial `:- p(X, Y), q(X, Y).` is returned as (p, step along q). Clauses end with a dot; `%` begins a comment.
     Raises RuleSyntaxError.
     """
-    begins = [0, *(i + 1 for i, character in enumerate(text) if character == "\n")]
+    begins = [0, *(match.end() for match in re.finditer("\n", text))]
     rules, denials = [], []
     try:
         for clause in read_program(text):

@@ -11,7 +11,7 @@ item         p(t) | p(t, t) | t = t | V \\= V | true | \\+ item | ( disjunction 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from .formula import ANY, Anchor, Constant, Variable, X, Y
@@ -144,27 +144,35 @@ def head_of(atom: Atom) -> tuple[Head, dict[str, Anchor]]:
     return Head(atom.predicate, tuple(arguments)), anchors
 
 
+def _known_tokens(text: str) -> Iterator[Token]:
+    """Yield the tokens of `text` as they are needed; one that no rule contains raises Fault."""
+    for token in tokenize(text):
+        if token.kind == "open":
+            raise unclosed(text, token.offset)
+        if token.kind == "other":
+            hint = "quote names that hold it, as in '/film/genre'"
+            raise Fault(f"unexpected character {token.text!r}; {hint}", token.offset)
+        yield token
+
+
 class _Reader:
-    """A recursive-descent parser: each method parses one construct and advances past it."""
+    """A recursive-descent parser: each method parses one construct and advances past it.
+
+    Tokens are read one ahead at most, so an error early in a long text is found early.
+    """
 
     def __init__(self, text: str) -> None:
-        self._tokens = list(tokenize(text))
-        self._position = self._depth = 0
+        self._rest = _known_tokens(text)
+        self._next = next(self._rest)
+        self._following: Token | None = None
+        self._depth = 0
         self._anchors: Mapping[str, Anchor] = {}
-        for token in self._tokens:
-            if token.kind == "open":
-                raise unclosed(text, token.offset)
-            if token.kind == "other":
-                hint = "quote names that hold it, as in '/film/genre'"
-                raise Fault(f"unexpected character {token.text!r}; {hint}", token.offset)
-
-    @property
-    def _next(self) -> Token:
-        return self._tokens[self._position]
 
     @property
     def _after(self) -> Token:
-        return self._tokens[min(self._position + 1, len(self._tokens) - 1)]
+        if self._following is None:
+            self._following = next(self._rest, self._next)
+        return self._following
 
     @property
     def at_end(self) -> bool:
@@ -172,12 +180,13 @@ class _Reader:
 
     def _take(self) -> Token:
         token = self._next
-        self._position += token.kind != "end"
+        self._next, self._following = self._after, None
         return token
 
     def _accept(self, *marks: str) -> bool:
         found = self._next.is_mark(*marks)
-        self._position += found
+        if found:
+            self._take()
         return found
 
     def _fault(self, expected: str) -> Fault:

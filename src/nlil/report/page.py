@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,8 +56,9 @@ def render(report: Report) -> str:
     return FORBIDDEN.sub("\ufffd", text)  # control characters are not allowed in a page, escaped or not
 
 
+@cache
 def environment() -> Environment:
-    """Return the Jinja environment of this package."""
+    """Return the Jinja environment of this package; its templates are compiled once."""
     found = templates(FOLDER)
     found.filters |= {"figure": cell_text, "short": short}
     found.globals |= {"because": because, "label": label, "tuple_text": tuple_text}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,8 @@ FACT_BYTES = 280
 """Per fact: its edges, indexes, and the buffers to sort them."""
 RULE_BYTES = 200
 """Per rule: its columns, and what is computed for all rules at once: orders, weights, plans for ranking."""
+SAMPLE_BYTES, SAMPLED_FACTS = 25_000, 10_000
+"""Per fact, and of how many facts at most: samples of queries with their best candidates, whatever the budget."""
 ENTITY_BYTES = 500
 """Per entity and thread, scratch space: paths, candidates and their evidence, as far as queries touch them."""
 MANY_ENTITIES, LEAST_SHARE = 50_000, 0.2
@@ -224,11 +227,12 @@ def most_rules(memory: int, facts: int, others: int, seconds: float = float("inf
 
 def check_memory(memory: int, facts: int, rules: int = 0) -> None:
     """Raise LimitError if a budget of `memory` bytes is too small for this many `facts` and `rules`."""
-    least = PROCESS_BYTES + FACT_BYTES * facts + RULE_BYTES * rules
+    samples = SAMPLE_BYTES * min(facts, SAMPLED_FACTS)
+    least = PROCESS_BYTES + samples + FACT_BYTES * facts + RULE_BYTES * rules
     if least > ROOM * memory + SPARE:
-        needed = (least - SPARE) / ROOM / 2**30
+        needed = ceil((least - SPARE) / ROOM / 2**20)
         what = f"{facts:,} facts" + (f" and {rules:,} rules" if rules else "")
-        raise LimitError(f"--memory {memory / 2**30:.3g}GiB is too little for {what}; they need {needed:.1f}GiB")
+        raise LimitError(f"--memory {memory / 2**20:.4g}MiB is too little for {what}; they need {needed}MiB")
 
 
 # many machines ------------------------------------------------------------------------------------------

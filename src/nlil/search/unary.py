@@ -14,6 +14,7 @@ only bodies u(X).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -171,6 +172,42 @@ def unary_rules(
 ) -> list[RuleSet]:
     """Return all rules for the unary `targets` with enough support and confidence, then their priors."""
     bodies = Numbering.of(graph, kb.num_predicates, max(options.max_length - 1, 0))
+    counted = options.stages("rules for unary targets", partial(_counts, kb, graph, targets, bodies, options, progress))
+    pair_keys, support, body_keys, body_counts = (counted[name] for name in COUNTS)
+    body, position = np.divmod(pair_keys, len(targets))
+    target, body_size = targets[position], body_counts[np.searchsorted(body_keys, body)]
+    keep = options.enough(support, body_size)
+    # u(X) is the query's own fact if u is the target, or both are classes.
+    own = (body < bodies.ends) & (body > 0)
+    keep &= ~(own & hides_membership(class_mask(kb), target, np.where(own, body - 1, 0)))
+    shorter = bodies.without_last(body)  # holds for the same entities if for as many
+    keep &= (shorter == 0) | (body_size < body_counts[np.searchsorted(body_keys, shorter)])
+    steps, end = bodies.decode(body[keep])
+    moves = ((steps != NO_STEP) & ~unary_mask(kb.predicates)[steps >> 1]).sum(axis=1)
+    rules = RuleSet.of_lines(
+        kb,
+        steps,
+        head=target[keep],
+        end=end,
+        distinct=(moves > 1) | ((moves == 1) & (end == ANY_NODE)),
+        support=support[keep],
+        body_size=body_size[keep],
+        head_size=kb.predicate_counts[target[keep]],
+    )
+    return [rules, unary_priors(kb, targets)]
+
+
+COUNTS = ("pair_keys", "support", "body_keys", "body_counts")
+"""The arrays of `_counts`."""
+
+
+def _counts(
+    kb: KnowledgeBase, graph: Graph, targets: Ids, bodies: Numbering, options: CountOptions, progress: Progress
+) -> dict[str, Longs]:
+    """Return how many entities each body holds for, and how many members of each target (named as in COUNTS).
+
+    A pair of a body and a target has the number body * num_targets + position of the target.
+    """
     constants = options.constants and kb.graph_of is None
     entities = np.flatnonzero(kb.domain).astype(np.int32)
     members = np.zeros((len(targets), kb.num_entities), bool)
@@ -196,27 +233,7 @@ def unary_rules(
         pair_keys, pair_counts = none, none
     pair_keys, support = _merge(none, none, pair_keys, pair_counts)
     progress("paths", len(entities), len(entities))
-    body, position = np.divmod(pair_keys, len(targets))
-    target, body_size = targets[position], body_counts[np.searchsorted(body_keys, body)]
-    keep = options.enough(support, body_size)
-    # u(X) is the query's own fact if u is the target, or both are classes.
-    own = (body < bodies.ends) & (body > 0)
-    keep &= ~(own & hides_membership(class_mask(kb), target, np.where(own, body - 1, 0)))
-    shorter = bodies.without_last(body)  # holds for the same entities if for as many
-    keep &= (shorter == 0) | (body_size < body_counts[np.searchsorted(body_keys, shorter)])
-    steps, end = bodies.decode(body[keep])
-    moves = ((steps != NO_STEP) & ~unary_mask(kb.predicates)[steps >> 1]).sum(axis=1)
-    rules = RuleSet.of_lines(
-        kb,
-        steps,
-        head=target[keep],
-        end=end,
-        distinct=(moves > 1) | ((moves == 1) & (end == ANY_NODE)),
-        support=support[keep],
-        body_size=body_size[keep],
-        head_size=kb.predicate_counts[target[keep]],
-    )
-    return [rules, unary_priors(kb, targets)]
+    return dict(zip(COUNTS, (pair_keys, support, body_keys, body_counts), strict=True))
 
 
 def unary_priors(kb: KnowledgeBase, targets: Ids) -> RuleSet:

@@ -45,6 +45,7 @@ ATTENTIONS_STYLE = REPORT_FOLDER / "attentions.css"
 """The style sheet that the viewer shares with the report."""
 MAX_FORM_BYTES = 20_000
 """Limit of a form with a verdict and a note."""
+NO_MEMORY = "there is not enough memory for this page; free some, or serve the run on a larger machine"
 UNLOCKED = ("/search",)
 """Pages that only look up names; typing must not wait for a computation."""
 LOCAL_NAMES = ("localhost",)
@@ -149,6 +150,10 @@ def application(data: PageData, guard: Guard, reopen: Callable[[], PageData] | N
     async def refused(request: Request, error: HTTPException) -> Response:
         messages = {404: "there is no page at this address", 405: "this address takes another kind of request"}
         return show.error(request, error.status_code, messages.get(error.status_code, str(error.detail)))
+
+    @app.exception_handler(MemoryError)
+    async def too_large(request: Request, error: MemoryError) -> Response:
+        return show.error(request, 503, NO_MEMORY)
 
     @app.exception_handler(Exception)
     async def broken(request: Request, error: Exception) -> Response:

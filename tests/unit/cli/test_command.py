@@ -18,6 +18,7 @@ import nlil
 from commandline import Nlil
 from nlil.cli.main import COMMANDS, own_command
 from nlil.cli.session import (
+    NO_MEMORY,
     Bounds,
     Session,
     command,
@@ -225,6 +226,16 @@ def test_every_option_names_its_flag(name: str) -> None:
         ),
         (MemoryError(), 100e6, "up to 100 MB were in use; free some memory, or use a larger machine"),
         (RuntimeError("can't start new thread"), 0, "free some memory, or use a larger machine"),
+        (
+            RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 40000000 bytes."),
+            1_220e6,
+            "up to 1,220 MB were in use and 40 MB more were needed; try --memory 572MiB",
+        ),
+        (
+            RuntimeError("CUDA out of memory. Tried to allocate 2 GiB."),
+            1_220e6,
+            "1,220 MB were in use; try --memory 572MiB",
+        ),
     ],
 )
 def test_a_failed_allocation_names_a_budget_that_would_do(
@@ -232,8 +243,9 @@ def test_a_failed_allocation_names_a_budget_that_would_do(
 ) -> None:
     monkeypatch.setattr("nlil.cli.session.memory_in_use", lambda: int(used))
     assert ending(error, Session(memory="2000MiB")) == 2
-    colon = ":" if used else ";"
-    assert capsys.readouterr().err == f"nlil: not enough memory{colon} {said}\n"
+    message = capsys.readouterr().err
+    assert message.startswith("nlil: not enough memory" + (": up to " if used else ";"))
+    assert message.endswith(f"{said}\n")
 
 
 def test_the_size_of_an_array_that_does_not_fit() -> None:
@@ -243,6 +255,15 @@ def test_the_size_of_an_array_that_does_not_fit() -> None:
     assert memory_in_use() > 10**7
     with pytest.raises(RuntimeError):
         ending(RuntimeError("another"))
+
+
+def test_torch_says_what_it_could_not_allocate() -> None:
+    import torch
+
+    with pytest.raises(RuntimeError) as caught:
+        torch.empty(10**15)
+    assert NO_MEMORY.search(str(caught.value))
+    assert requested_bytes(MemoryError(str(caught.value))) == 4 * 10**15
 
 
 def test_the_help_fits_a_screen(nlil_command: Nlil) -> None:

@@ -205,10 +205,14 @@ def test_other_encodings(tmp_path, encoding, monkeypatch):
         read(path)
 
 
-def test_an_encoding_that_nobody_knows_and_one_that_does_not_fit(tmp_path):
+def test_an_encoding_that_nobody_knows_and_one_that_does_not_fit(tmp_path, monkeypatch):
     path = write(tmp_path / "f.tsv", "josé\tknows\tb\n")
     with pytest.raises(ConfigError, match="encoding: expected one that Python knows"):
         read(path, encoding="klingon")
+    with monkeypatch.context() as context:
+        context.setattr("codecs.lookup", lambda name: pytest.fail("Python takes a second to look up a megabyte"))
+        with pytest.raises(ConfigError, match="encoding: expected one"):
+            read(path, encoding="x" * 1_000)
     with pytest.raises(DataError, match="expected text in the encoding ascii"):
         read(path, encoding="ascii")
 

@@ -30,9 +30,11 @@ def keep_every_stage(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LEAST_SECONDS", 0.0)
 
 
-def rules_file(folder: Path, store: Path | None = None, kill_at: str = "", **settings: Any) -> bytes:
+def rules_file(
+    folder: Path, store: Path | None = None, kill_at: str = "", data: str = "kin:40", **settings: Any
+) -> bytes:
     """Learn, and return the file of rules; `store` is for the checkpoint, the process ends at the stage `kill_at`."""
-    dataset = load_dataset("kin:40")
+    dataset = load_dataset(data)
     config = LearnerConfig(**SETTINGS, **settings)
     work = fingerprint(config, dataset.checksum, dataset.targets)
     kept = None if store is None else Checkpoint(store / "checkpoint", work)
@@ -74,6 +76,16 @@ def test_killed_while_counting(tmp_path: Path) -> None:
         rules_file(tmp_path / "killed", tmp_path, "constants")
     assert [key.split(" ", 6)[-1] for key in keys(tmp_path)] == ["chains of 2"]
     assert rules_file(tmp_path / "resumed", tmp_path) == rules_file(tmp_path / "whole")
+
+
+def test_rules_for_unary_targets_are_not_counted_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options: dict[str, Any] = {"data": "street:20", "joint": False}
+    whole = rules_file(tmp_path / "whole", **options)
+    with pytest.raises(Killed):
+        rules_file(tmp_path / "killed", tmp_path, "score", **options)
+    assert sum(key.endswith("rules for unary targets") for key in keys(tmp_path)) >= 1
+    monkeypatch.setattr("nlil.search.unary.list_bodies", lambda *_: pytest.fail("counted again"))
+    assert rules_file(tmp_path / "resumed", tmp_path, **options) == whole
 
 
 def test_other_work_is_refused(tmp_path: Path) -> None:

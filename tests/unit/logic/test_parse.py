@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from nlil.errors import RuleSyntaxError
@@ -10,6 +12,7 @@ from nlil.logic.parse import parse_program, parse_rule
 from nlil.logic.predicate import Fact, Predicate, Step
 from nlil.logic.query import Query, parse_fact, parse_query
 from nlil.logic.rule import Head, Rule
+from nlil.logic.tokens import Token, tokenize
 
 
 def move(name: str, inverse: bool = False) -> Step:
@@ -195,3 +198,18 @@ def test_facts() -> None:
     assert parse_fact("person(obj17).") == Fact(Predicate("person", 1), ("obj17",))
     with pytest.raises(RuleSyntaxError, match="without"):
         parse_fact("uncle(alice, ?)")
+
+
+def test_what_follows_an_error_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A megabyte of rules with an error in the first one would otherwise take seconds."""
+    read = []
+
+    def counted(text: str) -> Iterator[Token]:
+        for token in tokenize(text):
+            read.append(token)
+            yield token
+
+    monkeypatch.setattr("nlil.logic.syntax.tokenize", counted)
+    with pytest.raises(RuleSyntaxError, match="expected an atom"):
+        parse_program("p(X, Y) :- ),\n" + "q(X, Y).\n" * 1_000)
+    assert len(read) < 12

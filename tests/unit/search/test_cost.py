@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -61,10 +63,20 @@ def test_rules_with_constants_are_counted() -> None:
 
 def test_a_budget_that_cannot_hold_the_facts_is_refused_with_the_number_needed() -> None:
     check_memory(GIB, 4_000_000)
-    with pytest.raises(LimitError, match=r"--memory 1GiB is too little for 20,000,000 facts; they need 4\.\dGiB"):
+    with pytest.raises(LimitError, match=r"--memory 1024MiB is too little for 20,000,000 facts; they need 4\d\d\dMiB"):
         check_memory(GIB, 20_000_000)
     with pytest.raises(LimitError, match="10,000,000 rules"):
         check_memory(GIB, 1_000, 10_000_000)
+
+
+def test_the_number_that_is_named_would_do() -> None:
+    """Samples of queries count too: a small budget is refused for a million facts."""
+    with pytest.raises(LimitError) as refused:
+        check_memory(64 * 2**20, 1_000_000)
+    needed = int(re.findall(r"need ([\d,]+)MiB", str(refused.value))[0].replace(",", ""))
+    check_memory(needed * 2**20, 1_000_000)
+    with pytest.raises(LimitError):
+        check_memory((needed - 1) * 2**20, 1_000_000)
 
 
 def test_rules_are_kept_as_far_as_the_budget_goes() -> None:

@@ -157,3 +157,16 @@ def test_names_are_found_by_prefix_word_and_part() -> None:
     many = NameIndex("entity", [f"name {i}" for i in range(5000)], [f"name {i}" for i in range(5000)])
     assert len(many.find("a", 10)) == 10
     assert many.find("name 4999", 10)[0] == 4999
+
+
+@pytest.mark.parametrize("address", ["/rule/1", "/rule/1.json"])
+def test_a_page_that_memory_does_not_suffice_for(
+    address: str, family: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_left(*arguments: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("nlil.viewer.page_data.PageData.lock", property(none_left), raising=False)
+    answer = family.get(address)
+    assert answer.status_code == 503
+    assert "not enough memory for this page" in answer.text
