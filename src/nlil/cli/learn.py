@@ -259,6 +259,7 @@ def interruptible(stop: Stop, answer: Callable[[], None]) -> Iterator[Interrupti
     A second signal does what it did before.
     """
     interrupted, first = Interruption(), Lock()
+    count, heard, told_before = 0, 0, -1
 
     def end(number: int) -> None:
         if first.acquire(blocking=False):
@@ -286,7 +287,6 @@ def interruptible(stop: Stop, answer: Callable[[], None]) -> Iterator[Interrupti
         elif told_before >= 0:
             os.write(told_before, bytes([number]))
 
-    count, heard, told_before = 0, 0, -1
     before = {number: signal.signal(number, on_signal) for number in ENDING}
     try:
         with hearing(hear) as told_before:

@@ -278,7 +278,34 @@ def list_firings(graph: Graph, plan: Plan, hidden: HiddenFact, space: ScoreSpace
     The `plan` holds rule numbers, starting at 1, in place of evidence (`Ranker.numbered_plan`). Every fact of `graph`
     counts as true; `space` is scratch.
     """
-    size = _chains_and_back(graph, plan, hidden, 0, NO_LIMIT, space, firings)
+    size = list_chains(graph, plan, hidden, False, space, firings, 0)
+    return list_others(graph, plan, hidden, space, firings, size)
+
+
+@compiled
+def list_chains(
+    graph: Graph, plan: Plan, hidden: HiddenFact, uses_hidden: bool, space: ScoreSpace, firings: Firings, size: int
+) -> int:
+    """List the firings of the chains that can use the `hidden` fact, or of all others; return the new `size`.
+
+    The others fire alike whichever fact of the target is hidden. A chain with distinct variables comes to the ends of
+    the fact only with its first step, since it starts at one of them.
+    """
+    for i in range(len(plan.chain_length)):
+        can_use = plan.chain_steps[i, 0] == plan.code
+        for j in range(0 if plan.chain_distinct[i] else plan.chain_length[i]):
+            can_use |= plan.chain_steps[i, j] >> 1 == plan.code >> 1
+        if can_use == uses_hidden:
+            size = chain(graph, plan, plan.chain_weight, i, hidden, 0, space, firings, size)
+    return size
+
+
+@compiled
+def list_others(graph: Graph, plan: Plan, hidden: HiddenFact, space: ScoreSpace, firings: Firings, size: int) -> int:
+    """List the firings of the other rules: chains that can use the `hidden` fact, and rules with constants."""
+    size = list_chains(graph, plan, hidden, True, space, firings, size)
+    begin, end = back_rules(plan, hidden.start)
+    size = _back(graph, plan, begin, end, hidden, 0, space, firings, size)
     return _forward(graph, plan, hidden, 0, space, firings, size)
 
 
