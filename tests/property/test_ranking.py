@@ -15,7 +15,7 @@ from nlil.data.kb import KnowledgeBase
 from nlil.evaluation.members import MemberScorer
 from nlil.evaluation.plan import body_member, body_range
 from nlil.evaluation.ranking import Ranker
-from nlil.kernel.aggregation import Aggregation, evidence, score, tie_bounds
+from nlil.kernel.aggregation import Aggregation, evidence, frequency_evidence, score, tie_bounds
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.graph import Graph
 from nlil.kernel.ruleset import RuleSet
@@ -182,3 +182,19 @@ def test_tie_bounds_hold_exactly_what_rounds_to_the_same_score(weights: list[flo
     for other, same in ((low + slack, True), (low - slack, False), (high - slack, True), (high + slack, False)):
         if (low <= other < high) == same and 0 <= other < 2**45:
             assert (abs(score(other) - score(total)) < 1e-10) == same
+
+
+@settings(deadline=None, max_examples=20)
+@given(bases(), st.integers(0, 1), seeds)
+def test_ties_are_broken_by_the_number_of_facts(kb: KnowledgeBase, direction: int, seed: int | None) -> None:
+    kb = softened(kb, seed)
+    rules = learn(kb.crisp, Aggregation("noisy-or", 5, by_frequency=True))
+    target = int(kb.binary.predicate[0])
+    layout, _ = Ranker(rules, kb, 1).target_plan(target, direction)
+    facts = kb.binary.of(target)
+    count = np.bincount(facts.subject if direction else facts.object, minlength=kb.num_entities)
+    by_frequency = dict(zip(layout.prior_candidate.tolist(), (layout.weighed_prior - layout.prior).tolist()))
+    expected = frequency_evidence(count)
+    assert {entity: value for entity, value in by_frequency.items() if value} == {
+        entity: expected[entity] for entity in np.flatnonzero(expected).tolist()
+    }

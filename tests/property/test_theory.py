@@ -13,6 +13,7 @@ from nlil.data.kb import KnowledgeBase
 from nlil.evaluation.members import MemberScorer
 from nlil.evaluation.ranking import Ranker
 from nlil.kernel.aggregation import Aggregation
+from nlil.kernel.bodies import Y_NODE
 from nlil.kernel.evaluator import Evaluator
 from nlil.kernel.ruleset import RuleSet
 from nlil.logic.rule import Head, Rule, RuleStats, ScoredRule
@@ -107,3 +108,20 @@ def test_a_theory_is_the_same_on_any_number_of_threads_and_its_sizes_are_nested(
     assert counts.max(initial=0) <= 3
     rules = one.rules(pool)
     assert [str(s.rule) for s in rules] == [str(pool.rule(int(r))) for r in one.rows[one.chosen(pool)]]
+
+
+def test_a_filter_before_the_first_move_hides_nothing_less() -> None:
+    """Two facts of one subject: the chain through each of them holds only while that fact is not hidden."""
+    facts = [
+        ("a", "knows", "b"),
+        ("a", "knows", "c"),
+        ("b", "to", "d"),
+        ("c", "to", "e"),
+        ("a", "knows", "d"),
+        ("a", "big"),
+    ]
+    kb = KnowledgeBase.from_facts([*facts, ("a", "knows", "e")])
+    big, knows, to = (2 * kb.predicate_id(kb.predicate(name)) for name in ("big", "knows", "to"))
+    counts = dict.fromkeys(("support", "body_size", "head_size", "pca_body"), 2)
+    rules = RuleSet.of_lines(kb, np.array([[big, knows, to]], np.int32), head=knows // 2, end=Y_NODE, **counts)
+    check_survey(kb, replace(rules, aggregation=Aggregation("noisy-or", 0)))

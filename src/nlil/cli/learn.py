@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
-import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from threading import Event, Lock, Thread
+from threading import Event, Lock
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +17,7 @@ import typer
 from ..errors import ClusterError, ConfigError, RunError
 from ..progress import Stop
 from .session import Bounds, Session, Source
+from .signals import hearing
 
 if TYPE_CHECKING:
     from ..config import LearnerConfig
@@ -253,12 +254,12 @@ class Interruption(Event):
 
 @contextmanager
 def interruptible(stop: Stop, answer: Callable[[], None]) -> Iterator[Interruption]:
-    """Let the first signal of ENDING end the search through `stop` and keep its results; a second one ends the program.
+    """Let the first signal of ENDING end the search through `stop` and keep its results; `answer` says so at once.
 
-    Python runs a signal handler only between two bytecode instructions, and sorting a large array is a single one. So a
-    thread is notified of the signal too, and calls `answer` at once.
+    A second signal does what it did before.
     """
-    interrupted, count, first = Interruption(), 0, Lock()
+    interrupted, first = Interruption(), Lock()
+    count, heard, told_before = 0, 0, -1
 
     def end(number: int) -> None:
         if first.acquire(blocking=False):
@@ -267,36 +268,32 @@ def interruptible(stop: Stop, answer: Callable[[], None]) -> Iterator[Interrupti
             stop.set()
             answer()
 
-    def on_interrupt(number: int, frame: FrameType | None) -> None:
+    def on_signal(number: int, frame: FrameType | None) -> None:
         nonlocal count
         count += 1
-        if count > 1 and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        if count > 1:
+        if count == 1:
+            end(number)
+        elif callable(usual := before[number]):
+            usual(number, frame)
+        else:
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
-        end(number)
 
-    def listen() -> None:
-        while numbers := receiver.recv(1):
-            if numbers[0] in ENDING:
-                end(numbers[0])
+    def hear(number: int) -> None:
+        nonlocal heard
+        heard += number in ENDING
+        if heard == 1 and number in ENDING:
+            end(number)
+        elif told_before >= 0:
+            os.write(told_before, bytes([number]))
 
-    receiver, sender = socket.socketpair()
-    sender.setblocking(False)
-    listener = Thread(target=listen, daemon=True)
-    listener.start()
-    before = {number: signal.signal(number, on_interrupt) for number in ENDING}
-    told_before = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
+    before = {number: signal.signal(number, on_signal) for number in ENDING}
     try:
-        yield interrupted
+        with hearing(hear) as told_before:
+            yield interrupted
     finally:
-        signal.set_wakeup_fd(told_before)
         for number, handler in before.items():
             signal.signal(number, handler)
-        sender.close()
-        listener.join()
-        receiver.close()
 
 
 def resolve(session: Session, file: Path | None, settings: list[str], time_limit: str | None = None) -> LearnerConfig:

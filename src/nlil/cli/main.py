@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +14,7 @@ import typer
 
 from .. import __version__
 from .session import command, complain, never_fail_to_print
+from .signals import INTERRUPTED, ending_soon
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
 """ClickException; typer bundles click under varying names, so it is found through a class that inherits from it."""
@@ -21,6 +23,8 @@ MMAP_THRESHOLD, LARGE_ARRAY = -3, 4 * 2**20
 """The number of the parameter M_MMAP_THRESHOLD of mallopt, and the least bytes of an array with its own mapping."""
 TRIM_THRESHOLD, FREE_AT_TOP = -1, 2 * LARGE_ARRAY
 """The number of M_TRIM_THRESHOLD, and the free bytes that may stay at the end of a heap."""
+
+SHOW_CURSOR = "\x1b[?25h"
 
 MAX_SUMMARY = 62
 """Characters of the help of a command in the list of all, on a terminal of 80 columns."""
@@ -132,7 +136,7 @@ def run(arguments: Sequence[str]) -> int:
         return 2
     except typer.Abort:
         complain("interrupted")
-        return 130
+        return INTERRUPTED
 
 
 def usage_sentence(error: BaseException) -> str:
@@ -162,4 +166,18 @@ def main() -> None:
     """Run the command line and exit."""
     return_memory()
     never_fail_to_print()
-    sys.exit(run(sys.argv[1:]))
+    with ending_soon(say_interrupted):
+        code = run(sys.argv[1:])
+    if code == INTERRUPTED:  # at once: threads may be inside long loops, whose results nobody needs
+        with suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def say_interrupted() -> None:
+    """Say that the command ends, and show the cursor of the terminal, which a progress bar hides."""
+    complain("interrupted")
+    if sys.stderr.isatty():
+        print(SHOW_CURSOR, end="", file=sys.stderr, flush=True)

@@ -54,15 +54,18 @@ class Facts:
         return Facts(self.predicate[rows], self.subject[rows], self.object[rows], weight, self.context)
 
     def of(self, predicate_id: int) -> Facts:
-        """Return the facts of the predicate `predicate_id`, by bisection if the facts are sorted."""
-        if self._by_predicate:
-            low, high = np.searchsorted(self.predicate, np.array([predicate_id, predicate_id + 1], np.int32))
-            return self[low:high]
-        return self[self.predicate == predicate_id]
+        """Return the facts of the predicate `predicate_id`, in their order."""
+        predicate, rows = self._by_predicate
+        low, high = np.searchsorted(predicate, np.array([predicate_id, predicate_id + 1], np.int32))
+        return self[low:high] if rows is None else self[rows[low:high]]
 
     @cached_property
-    def _by_predicate(self) -> bool:
-        return bool((self.predicate[1:] >= self.predicate[:-1]).all())
+    def _by_predicate(self) -> tuple[Ids, Longs | None]:
+        """The predicates, sorted, and the row of each; no rows if the facts are sorted."""
+        if bool((self.predicate[1:] >= self.predicate[:-1]).all()):
+            return self.predicate, None
+        rows = np.argsort(self.predicate, kind="stable")
+        return self.predicate[rows], rows
 
     def drawn(self, most: int, random: np.random.Generator) -> Facts:
         """Draw at most `most` of the facts with `random`, in their order."""

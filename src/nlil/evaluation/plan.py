@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.arrays import Doubles, Ids, Longs, Mask
+from ..data.arrays import Doubles, Ids, Longs, Mask, ranges
 from ..kernel.aggregation import KINDS, evidence, kind_weights, weigh, weighed
 from ..kernel.bodies import ANY_NODE, X_NODE, Y_NODE, Bodies, Lines, reversed_steps
 from ..kernel.compiled import compiled
@@ -235,10 +235,21 @@ class TargetRules:
         return self.lines.distinct[self.line[rows]]
 
 
-def plan(own: TargetRules, graph: Graph, direction: int, frequency: Longs | None = None) -> Plan:
+def plan(
+    own: TargetRules,
+    graph: Graph,
+    direction: int,
+    frequency: tuple[Ids, Longs] | None = None,
+    queried: Ids | None = None,
+) -> Plan:
     """Lay out the rules of one target, `own`, for queries p(a, ?) (direction 0) or p(?, a) (direction 1).
 
-    `frequency`, if given, is the evidence of each entity that breaks ties, in addition to that of the priors.
+    Args:
+        own: the rules.
+        graph: the facts.
+        direction: which end is known.
+        frequency: entities, ascending, and the evidence of each that breaks ties, in addition to that of the priors.
+        queried: the known entities a; anchored rules that fire for none of them are left out. None: any entity.
     """
     rules, power = own.rules, own.power
     parts = _that_count(own, direction)
@@ -250,10 +261,17 @@ def plan(own: TargetRules, graph: Graph, direction: int, frequency: Longs | None
     proposing, known = (SECOND, FIRST) if direction == 0 else (FIRST, SECOND)
 
     ahead = parts.anchored[(rules.fixed[parts.anchored] == proposing) & (own.item[parts.anchored] >= 0)]
+    if queried is not None:
+        ahead = ahead[_items_of(graph, queried)[own.item[ahead]]]
     ahead = ahead[stable_order(own.item[ahead])]
     half = parts.half[rules.fixed[parts.half] == proposing]
     half = half[np.argsort(own.first_step(half), kind="stable")]
     back, body = _back_rules(own, parts, graph.num_spans, known)
+    if queried is not None:
+        is_queried = np.zeros(graph.num_entities, bool)
+        is_queried[queried] = True
+        kept = is_queried[rules.head_entity[back]]
+        back, body = back[kept], body[kept]
     # Strongest first for each entity: the loop can then skip a candidate that already has enough rules.
     by_power = np.argsort(-power[back], kind="stable")
     by_entity = by_power[stable_order(rules.head_entity[back][by_power])]
@@ -275,6 +293,14 @@ def plan(own: TargetRules, graph: Graph, direction: int, frequency: Longs | None
     )  # fmt: skip
 
 
+def _items_of(graph: Graph, entities: Ids) -> Mask:
+    """Return for each item, a span of `graph`, whether it has one of the `entities`."""
+    low = graph.pointer[entities]
+    found = np.zeros(graph.num_spans, bool)
+    found[graph.back_span[ranges(low, graph.pointer[entities + 1] - low)]] = True
+    return found
+
+
 def _back_rules(own: TargetRules, parts: RowsByShape, num_items: int, known: int) -> tuple[Longs, Longs]:
     """Return the rows whose constant is the known entity, and the body of each."""
     rules = own.rules
@@ -293,15 +319,18 @@ def _priors(own: TargetRules, side: int) -> tuple[Ids, Longs]:
     return entity, total
 
 
-def _weighed_priors(entity: Ids, prior: Longs, weight: int, frequency: Longs | None) -> tuple[Ids, Longs, Longs, Ids]:
+def _weighed_priors(
+    entity: Ids, prior: Longs, weight: int, frequency: tuple[Ids, Longs] | None
+) -> tuple[Ids, Longs, Longs, Ids]:
     """Return the candidates, their prior evidence, its weighted value, and their order by the latter (see Plan)."""
     value = weighed(prior, weight)
     if frequency is not None:
-        everyone = np.union1d(entity, np.flatnonzero(frequency)).astype(np.int32)
-        place = np.searchsorted(everyone, entity)
-        both = np.zeros((2, len(everyone)), np.int64)
+        known, more = frequency
+        everyone = np.union1d(entity, known)
+        both, place = np.zeros((2, len(everyone)), np.int64), np.searchsorted(everyone, entity)
         both[0, place], both[1, place] = prior, value
-        entity, prior, value = everyone, both[0], both[1] + frequency[everyone]
+        both[1, np.searchsorted(everyone, known)] += more
+        entity, prior, value = everyone, both[0], both[1]
     return entity, prior, value, np.argsort(-value, kind="stable").astype(np.int32)
 
 

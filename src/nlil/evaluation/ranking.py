@@ -44,6 +44,8 @@ from .settling import SHORT_STEPS
 Result = TypeVar("Result")
 Planned = tuple[int, Plan, RuleSet]
 """The number of a group of queries, its plan, and its rules without a loop."""
+PlannedFor = tuple[int, int, Ids | None]
+"""A target, a direction, and the known entities of the queries to plan for; None: any."""
 
 BLOCK = 32
 """Queries per task."""
@@ -159,13 +161,16 @@ class Ranker:
             parts = RowsByShape(none, none, none, parts.prior, rest)
         return TargetRules.of(rules, self._shapes, parts)
 
-    def _plan(self, target_rules: TargetRules, target: int, direction: int) -> tuple[Plan, RuleSet]:
+    def _plan(
+        self, target_rules: TargetRules, target: int, direction: int, queried: Ids | None = None
+    ) -> tuple[Plan, RuleSet]:
         frequency = None
         if self.rules.aggregation.by_frequency:
-            facts = self.kb.facts.of(target)
-            ends = facts.subject if direction else facts.object
-            frequency = frequency_evidence(np.bincount(ends, minlength=self.kb.num_entities))
-        layout = plan(target_rules, self.graph, direction, frequency)
+            code, graph = 2 * target + 1 - direction, self.graph
+            spans = graph.code_span[graph.code_pointer[code] : graph.code_pointer[code + 1]]
+            count = graph.span_pointer[spans + 1] - graph.span_pointer[spans]
+            frequency = graph.span_node[spans], frequency_evidence(count)
+        layout = plan(target_rules, self.graph, direction, frequency, queried)
         excluded = excluded_codes(self._exclusions.get(target, ()), direction, self.graph.num_codes)
         layout = layout._replace(code=2 * target + direction, excluded=excluded)
         return layout, target_rules.rules.take(target_rules.parts.rest)
@@ -207,7 +212,7 @@ class Ranker:
                 some = slice(low, min(low + step, len(query)))
                 yield g, layout, some, [next(extra) for _ in query[some]]
 
-        for planned in self._planned([queries[g][:2] for g in rest]):
+        for planned in self._planned([queries[g][:3] for g in rest]):
             work = [block for i, layout, general in planned for block in blocks(rest[i], layout, general)]
             scored = self.pool.map_here(run, work, "score", progress, self.stop)
             self.check_time()
@@ -331,7 +336,7 @@ class Ranker:
 
         plans = {
             number: layout
-            for number, (layout, general) in enumerate(self.few()._plans(groups))
+            for number, (layout, general) in enumerate(self.few()._plans([(*group, None) for group in groups]))
             if is_open[number] and self.top and not len(general) and fits(layout, self.graph)
         }
         return plans, [number for number in range(len(groups)) if number not in plans]
@@ -344,24 +349,24 @@ class Ranker:
             for direction in (0, 1):
                 yield int(target), direction, rows
 
-    def _plans(self, groups: Sequence[tuple[int, int]]) -> list[tuple[Plan, RuleSet]]:
-        """Return the plan of each (target, direction); both directions of a target share their preparation."""
+    def _plans(self, groups: Sequence[PlannedFor]) -> list[tuple[Plan, RuleSet]]:
+        """Return the plan of each group; both directions of a target share their preparation."""
 
-        def both(_: ScoreSpace, some: list[tuple[int, int]]) -> list[tuple[Plan, RuleSet]]:
+        def both(_: ScoreSpace, some: list[PlannedFor]) -> list[tuple[Plan, RuleSet]]:
             target_rules = self._target_rules(some[0][0])
-            return [self._plan(target_rules, target, direction) for target, direction in some]
+            return [self._plan(target_rules, *group) for group in some]
 
         by_target = [list(some) for _, some in groupby(groups, lambda group: group[0])]
         found = self.pool.map_here(both, by_target, stop=self.stop)
         self.check_time()
         return [planned for of_target in found for planned in of_target]
 
-    def _planned(self, groups: Sequence[tuple[int, int]]) -> Iterator[list[Planned]]:
+    def _planned(self, groups: Sequence[PlannedFor]) -> Iterator[list[Planned]]:
         """Yield the groups with their plans in batches; the plans of a batch take about a quarter of the memory.
 
         Groups with rules without a loop come one at a time, since `programs` may need much memory.
         """
-        size = np.array([len(self.rows_of(target)) * BYTES_PER_RULE / 2 for target, _ in groups])
+        size = np.array([len(self.rows_of(target)) * BYTES_PER_RULE / 2 for target, *_ in groups])
         number = (np.cumsum(size) // max(self.memory // 4, 1)).astype(np.int64)
         for _, some in groupby(range(len(groups)), lambda i: number[i]):
             chosen = list(some)
@@ -376,7 +381,8 @@ class Ranker:
             i, layout, rest = planned
             return QueryBatch.of(*groups[i], layout, rest, facts, known, own, self.graph)
 
-        for some in self._planned([(target, direction) for target, direction, _ in groups]):
+        ends = facts.subject, facts.object
+        for some in self._planned([(target, direction, ends[direction][rows]) for target, direction, rows in groups]):
             yield self.pool.map_here(batch, some)
 
     def tasks(self, batch: QueryBatch) -> Iterator[RankingTask]:

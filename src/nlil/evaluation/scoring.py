@@ -272,13 +272,41 @@ def collect(
 
 
 @compiled
-def list_firings(graph: Graph, plan: Plan, hidden: HiddenFact, space: ScoreSpace, firings: Firings) -> int:
-    """List every (rule, candidate) of one query in `firings`, except priors; returns their number.
+def list_chains(
+    graph: Graph, plan: Plan, hidden: HiddenFact, uses_hidden: bool, space: ScoreSpace, firings: Firings, size: int
+) -> int:
+    """List every (rule, candidate) of the chains that can use the `hidden` fact (`uses_hidden`), or of all others.
+
+    The others fire alike whichever fact of the target is hidden. With distinct variables, only the first move of a
+    chain can use it: the chain starts at one end of the fact and never returns.
 
     The `plan` holds rule numbers, starting at 1, in place of evidence (`Ranker.numbered_plan`). Every fact of `graph`
-    counts as true; `space` is scratch.
+    counts as true; `space` is scratch. `size` is the number of `firings` before; returns the new one.
     """
-    size = _chains_and_back(graph, plan, hidden, 0, NO_LIMIT, space, firings)
+    for i in range(len(plan.chain_length)):
+        can_use = False
+        for j in range(plan.chain_length[i]):
+            code = plan.chain_steps[i, j]
+            if graph.is_unary[code >> 1]:
+                continue
+            if plan.chain_distinct[i]:
+                can_use = code == plan.code
+                break
+            can_use |= code >> 1 == plan.code >> 1
+        if can_use == uses_hidden:
+            size = chain(graph, plan, plan.chain_weight, i, hidden, 0, space, firings, size)
+    return size
+
+
+@compiled
+def list_others(graph: Graph, plan: Plan, hidden: HiddenFact, space: ScoreSpace, firings: Firings, size: int) -> int:
+    """List every (rule, candidate) of the chains that can use the `hidden` fact, and of the rules with constants.
+
+    `size` and the other arguments are those of `list_chains`.
+    """
+    size = list_chains(graph, plan, hidden, True, space, firings, size)
+    begin, end = back_rules(plan, hidden.start)
+    size = _back(graph, plan, begin, end, hidden, 0, space, firings, size)
     return _forward(graph, plan, hidden, 0, space, firings, size)
 
 

@@ -176,7 +176,7 @@ class Judges(NamedTuple):
     """Facts to judge theories on.
 
     facts: facts that are not in the base and are not used for choosing.
-    known: facts that do not compete with an answer.
+    known: facts that do not compete with an answer, in addition to those of the base.
     kb: the base.
     """
 
@@ -227,7 +227,7 @@ class _Work:
         is_judge = np.random.default_rng((seed, 9)).permutation(len(valid)) % 2 == 0
         is_judge &= np.count_nonzero(np.isin(valid.predicate, targets)) >= LEAST_MEASURED and judges is None
         if judges is None and is_judge.any():
-            judges = Judges(valid[is_judge], kb.facts + valid, kb)
+            judges = Judges(valid[is_judge], valid, kb)
         ranker = Ranker(some, kb.crisp, threads, memory, stop=stop)
         return cls(pool, kb, size, valid, is_judge, judges, seed, ranker, rows, targets)
 

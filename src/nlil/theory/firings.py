@@ -17,7 +17,7 @@ from ..evaluation.plan import Plan
 from ..evaluation.programs import rule_firings
 from ..evaluation.queries import AnswerIndex
 from ..evaluation.ranking import Ranker
-from ..evaluation.scoring import Firings, list_firings
+from ..evaluation.scoring import Firings, list_chains, list_others
 from ..kernel.aggregation import ScoreSpace
 from ..kernel.compiled import compiled
 from ..kernel.graph import Graph
@@ -25,6 +25,8 @@ from ..kernel.hidden import HiddenFact
 
 BUFFER = 2**16
 """Initial size of the buffer for the firings of one query."""
+MOST_KEPT = 2**18
+"""Limit of the firings that are kept for further queries at the same entity, for one target and direction."""
 MOST_PROPOSED = 100
 """A rule that proposes more candidates for a query is treated as if it did not fire: it says little about any of them,
 and listing them would take most of the time."""
@@ -218,16 +220,42 @@ def _by_rule(found: list[tuple[Ids, Ids]]) -> tuple[Ids, Ids]:
     return rule[order], query[order]
 
 
+class Repeated(NamedTuple):
+    """The firings of chains that do not depend on the hidden fact, kept for queries at the same entity.
+
+    Facts are drawn, so hubs are queried again and again, and walks from hubs take most of the time.
+
+    number           for each query, the number of its entity if other queries have it too, else -1
+    range            (entities, 2): where its firings are, -1 if they are not known
+    used             one number: how many firings are kept
+    rule, candidate  the firings
+    """
+
+    number: Longs
+    range: Longs
+    used: Longs
+    rule: Ids
+    candidate: Ids
+
+    @classmethod
+    def of(cls, known: Ids) -> Repeated:
+        """Prepare for queries at the `known` entities."""
+        _, number, count = np.unique(known, return_inverse=True, return_counts=True)
+        number = np.where(count[number] > 1, number, -1)
+        rule, candidate = np.empty((2, MOST_KEPT if len(known) else 0), np.int32)
+        return cls(number, np.full((len(count), 2), -1), np.zeros(1, np.int64), rule, candidate)
+
+
 def _of_lines(ranker: Ranker, plan: Plan, space: ScoreSpace, queries: _SampledQueries) -> list[FiredRules]:
     """Return the firings of the rules with a loop."""
-    stamp = np.full(ranker.kb.num_entities, -1, np.int64)
+    stamp, repeated = np.full(ranker.kb.num_entities, -1, np.int64), Repeated.of(queries.known)
     found, begin, size = list[FiredRules](), 0, BUFFER
     known, answer, answers, weight, wrong, all_candidates = queries
     while begin < len(known):
         out = np.empty((3, size), np.int32)
         end, used = _survey_block(
             ranker.graph, plan, known, answer, begin, answers.pointer, answers.answer, space,
-            Firings.of(size, MOST_PROPOSED), stamp, out, weight, wrong, all_candidates,
+            Firings.of(size, MOST_PROPOSED), repeated, stamp, out, weight, wrong, all_candidates,
         )  # fmt: skip
         found.append((out[0, :used], out[1, :used], out[2, :used]))
         size = 2 * size if end == begin else size
@@ -238,8 +266,8 @@ def _of_lines(ranker: Ranker, plan: Plan, space: ScoreSpace, queries: _SampledQu
 @compiled
 def _survey_block(
     graph: Graph, plan: Plan, known: Ids, answer: Ids, begin: int, pointer: Longs,
-    known_answer: Ids, space: ScoreSpace, firings: Firings, stamp: Longs, out: np.ndarray, weight: Doubles,
-    wrong: Doubles, all_candidates: bool,
+    known_answer: Ids, space: ScoreSpace, firings: Firings, repeated: Repeated, stamp: Longs, out: np.ndarray,
+    weight: Doubles, wrong: Doubles, all_candidates: bool,
 ) -> tuple[int, int]:  # fmt: skip
     """Survey the queries from `begin` on until a buffer is full: (the first remaining query, firings in `out`)."""
     used = 0
@@ -247,7 +275,9 @@ def _survey_block(
         if space.walk.flag[0]:
             break
         a, b = known[q], answer[q]
-        size = list_firings(graph, plan, HiddenFact(plan.code, a, b, -1, graph.is_unary), space, firings)
+        hidden = HiddenFact(plan.code, a, b, -1, graph.is_unary)
+        size = _list_repeated(graph, plan, hidden, space, firings, repeated, repeated.number[q])
+        size = list_others(graph, plan, hidden, space, firings, size)
         if size > len(firings.rule) or used + size > out.shape[1]:
             return q, used
         for k in range(pointer[a], pointer[a + 1]):
@@ -261,6 +291,26 @@ def _survey_block(
                 out[0, used], out[1, used], out[2, used] = firings.rule[i], q, c
                 used += 1
     return len(known), used
+
+
+@compiled
+def _list_repeated(
+    graph: Graph, plan: Plan, hidden: HiddenFact, space: ScoreSpace, firings: Firings, repeated: Repeated, number: int
+) -> int:
+    """List the firings that are the same for every query at the entity with this `number`; return how many."""
+    if number >= 0 and repeated.range[number, 0] >= 0:
+        begin, end = repeated.range[number, 0], repeated.range[number, 1]
+        for i in range(begin, min(end, begin + len(firings.rule))):
+            firings.rule[i - begin], firings.candidate[i - begin] = repeated.rule[i], repeated.candidate[i]
+        return end - begin
+    size = list_chains(graph, plan, hidden, False, space, firings, 0)
+    begin = repeated.used[0]
+    if number >= 0 and size <= min(len(firings.rule), len(repeated.rule) - begin):
+        for i in range(size):
+            repeated.rule[begin + i], repeated.candidate[begin + i] = firings.rule[i], firings.candidate[i]
+        repeated.range[number, 0], repeated.range[number, 1] = begin, begin + size
+        repeated.used[0] += size
+    return size
 
 
 def _of_programs(ranker: Ranker, target: int, rest: Longs, code: int, queries: _SampledQueries) -> list[FiredRules]:

@@ -171,6 +171,15 @@ def test_best_reached_keeps_the_first_of_equals() -> None:
     assert best_reached(evidence, 10).tolist() == [1, 2, 3, 4]
 
 
+def test_best_reached_are_the_first_of_all_in_order() -> None:
+    random = np.random.default_rng(0)
+    for size in range(40):
+        evidence, most = random.integers(0, 8, size), int(random.integers(1, 12))
+        order = np.lexsort((np.arange(size), -evidence))
+        expected = np.sort(order[evidence[order] > 0][:most])
+        assert best_reached(evidence, most).tolist() == expected.tolist()
+
+
 NAMED = [
     ("a", "q", "b"),
     ("a", "q", "c"),
