@@ -250,6 +250,10 @@ def _numbers(term: Term) -> Iterator[float]:
         yield float(term.text)
 
 
+MAX_ITEMS = 500
+"""Items of a list: the names of all its tails take as many characters as the square of its length."""
+
+
 def list_facts(atoms: Iterable[GroundAtom], defined: Mapping[Symbol, object]) -> list[GroundAtom]:
     """Return head/2, tail/2 and empty/1 of every list in `atoms` and its tails, unless they are `defined`."""
     found: dict[GroundAtom, None] = {}
@@ -263,11 +267,22 @@ def list_facts(atoms: Iterable[GroundAtom], defined: Mapping[Symbol, object]) ->
 
 
 def _constructors(term: Term) -> Iterator[GroundAtom]:
-    while isinstance(term, Compound) and term.functor == LIST:
-        first, rest = term.args
-        yield Symbol("head", 2), (str(term), str(first))
-        yield Symbol("tail", 2), (str(term), str(rest))
-        yield from _constructors(first)
-        term = rest
-    if term == Name(EMPTY):
+    items: list[Term] = []
+    rest = term
+    while isinstance(rest, Compound) and rest.functor == LIST:
+        items.append(rest.args[0])
+        rest = rest.args[1]
+    if len(items) > MAX_ITEMS:
+        raise DataError(
+            f"expected lists of at most {MAX_ITEMS:,} items, since every tail of a list is an entity; got one of "
+            f"{len(items):,}"
+        )
+    end = "" if rest == Name(EMPTY) else f"|{rest}"
+    words = [str(item) for item in items]
+    tails = [f"[{', '.join(words[i:])}{end}]" for i in range(len(items))]  # as `str` writes them, but in one pass
+    for item, word, tail, following in zip(items, words, tails, [*tails[1:], str(rest)]):
+        yield Symbol("head", 2), (tail, word)
+        yield Symbol("tail", 2), (tail, following)
+        yield from _constructors(item)
+    if rest == Name(EMPTY):
         yield Symbol("empty", 1), (EMPTY,)

@@ -112,3 +112,24 @@ def test_facts_with_pairs_are_reached(tmp_path: Path) -> None:
     exs = "".join(f"{'pos' if i < 4 else 'neg'}(f({i})). " for i in range(8))
     task = read_folder(folder(tmp_path, bk, exs, bias))
     assert induce(task).texts(task) == ["f(X) :- king(X, Z1), rook(X, Z2), distance(Z1, Z2, Z3), one(Z3)."]
+
+
+def test_every_tail_of_a_list_is_an_entity_named_as_its_text() -> None:
+    found = prolog.list_facts([(Symbol("p", 1), ("[a, [b], 'C d'|e]",))], {Symbol("empty", 1): None})
+    assert [(str(symbol.name), values) for symbol, values in found] == [
+        ("head", ("[a, [b], 'C d'|e]", "a")),
+        ("tail", ("[a, [b], 'C d'|e]", "[[b], 'C d'|e]")),
+        ("head", ("[[b], 'C d'|e]", "[b]")),
+        ("tail", ("[[b], 'C d'|e]", "['C d'|e]")),
+        ("head", ("[b]", "b")),
+        ("tail", ("[b]", "[]")),
+        ("head", ("['C d'|e]", "'C d'")),
+        ("tail", ("['C d'|e]", "e")),
+    ]
+
+
+def test_a_list_whose_tails_would_fill_the_memory_is_refused() -> None:
+    some = [(Symbol("p", 1), (f"[{', '.join(['a'] * size)}]",)) for size in (prolog.MAX_ITEMS, prolog.MAX_ITEMS + 1)]
+    assert len(prolog.list_facts(some[:1], {})) == 2 * prolog.MAX_ITEMS + 1
+    with pytest.raises(DataError, match=r"at most 500 items, since .* got one of 501"):
+        prolog.list_facts(some[1:], {})
