@@ -7,6 +7,7 @@ from typing import Annotated
 
 from ..errors import ConfigError, require
 from .session import AppliedRun, Bounds, Session
+from .signals import unheard
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 
@@ -47,4 +48,5 @@ def serve(
         session.show({"address": address, "run": str(run)}, f"viewer of {run} at {address} (stop it with Ctrl-C)")
         sys.stdout.flush()  # a program that reads a pipe waits for the address
         reopen = lambda: PageData(session.open_run(run))  # noqa: E731
-        serve_until_stopped(application(pages, Guard.of([host]), reopen), socket)
+        with unheard():
+            serve_until_stopped(application(pages, Guard.of([host]), reopen), socket)

@@ -47,6 +47,16 @@ def hearing(hear: Callable[[int], None]) -> Iterator[int]:
 
 
 @contextmanager
+def unheard() -> Iterator[None]:
+    """Inside the block, no thread is told of signals: for code that handles them itself, and may take its time."""
+    told_before = signal.set_wakeup_fd(-1)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(told_before, warn_on_full_buffer=False)
+
+
+@contextmanager
 def ending_soon(say: Callable[[], None]) -> Iterator[None]:
     """Inside the block, end the process if the main thread does not notice Ctrl-C within PATIENCE; `say` so before.
 
